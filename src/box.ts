@@ -1,0 +1,56 @@
+/**
+ * One machine, reached for the length of one job. The same host program (host/reclaim-host.sh) answers whether it runs
+ * over ssh or on this machine, so every caller sees one interface and every error is a ReclaimError.
+ */
+import type { Capture, DropTarget, FileTarget, KillTarget, ShmTarget, TargetResult } from './memory/contract.ts';
+
+export type Privilege = 'sudo' | 'root' | 'none' | 'helper';
+
+export interface CollectOptions {
+  /** `memory` reads only the cheap figures (meminfo, vmstat, zoneinfo, pressure, arcstats): for measuring between steps. */
+  readonly scope: 'full' | 'memory';
+  /** Seconds between the two looks at /proc/PID/stat and meminfo; 0 = one look. */
+  readonly windowSeconds?: number;
+}
+
+export interface KillOrder {
+  /** The boot the plan was made in; another boot id on the box refuses every target. */
+  readonly bootId: string;
+  readonly graceMs: number;
+  /** Extra names (exe path, comm, unit or user) that must never be signalled, from policy.protect. */
+  readonly protect: readonly ProtectRule[];
+  /** In the order to signal: parents that respawn come first. uid and exe are re-checked where given. */
+  readonly targets: readonly (KillTarget & { readonly uid?: number; readonly exe?: string })[];
+}
+
+export interface ProtectRule {
+  readonly exe?: string | undefined;
+  readonly comm?: string | undefined;
+  readonly unit?: string | undefined;
+  readonly user?: string | undefined;
+}
+
+export type ResultOf<T> = T & { readonly result: TargetResult; readonly reason?: string };
+
+/** What sync and drop_caches answer: done, or skipped/failed with the reason in a sentence. */
+export interface StepAnswer {
+  readonly state: 'done' | 'skipped' | 'failed';
+  readonly reason?: string;
+}
+
+export interface Box {
+  readonly host: string;
+  /** `SHA256:…` of the key the box proved to hold, or `local` for this machine. Part of what is approved. */
+  readonly hostKey: string;
+  collect(options: CollectOptions): Promise<Capture>;
+  /** Sends TERM once, waits for real exit, KILLs survivors. Reports progress as targets end. */
+  kill(order: KillOrder, onResult?: (result: ResultOf<KillTarget>) => void): Promise<ResultOf<KillTarget>[]>;
+  removeFiles(targets: readonly FileTarget[], minAgeSeconds: number): Promise<ResultOf<FileTarget>[]>;
+  ipcrm(targets: readonly ShmTarget[], minAgeSeconds: number): Promise<ResultOf<ShmTarget>[]>;
+  sync(): Promise<StepAnswer>;
+  dropCaches(level: DropTarget['level']): Promise<StepAnswer>;
+  close(): Promise<void>;
+}
+
+/** Opens the box a host name of reclaim.yaml stands for. `signal` ends the work early. */
+export type OpenBox = (host: string, options?: { signal?: AbortSignal }) => Promise<Box>;

@@ -1,0 +1,130 @@
+/**
+ * A request is one plan awaiting people. Its record is the whole truth about it: cards, logs, receipts and recovery are
+ * all derived from here. Records change only by compare-and-swap on `version` (see Store).
+ */
+import { z } from 'zod';
+import { diagnosisSchema, planSchema, runReportSchema } from '../memory/contract.ts';
+
+export const requestStates = [
+  'draft', // asked for; the look is queued or under way
+  'pending', // plan shown, waiting for people
+  'approved', // enough people agreed; not started yet
+  'running', // a worker holds it
+  'succeeded',
+  'failed',
+  'unknown', // the outcome was not observed
+  'denied',
+  'expired',
+  'cancelled',
+  'superseded', // the box or the policy changed: a new look is needed
+  'blocked', // policy lets nobody approve it
+] as const;
+export type RequestState = (typeof requestStates)[number];
+
+/** A person is a Slack user id, or `unix:NAME` for a Unix user that policy.people does not map. */
+export const personSchema = z.object({ id: z.string(), team: z.string().optional() });
+export type Person = z.infer<typeof personSchema>;
+
+const surfaceSchema = z.enum(['slack', 'cli', 'alert', 'system']);
+export type Surface = z.infer<typeof surfaceSchema>;
+
+export const voteSchema = z.object({
+  person: z.string(),
+  verdict: z.enum(['approve', 'deny']),
+  at: z.string(),
+  /** Ids of the steps this person agreed to, and the kill targets taken out of them. */
+  steps: z.array(z.string()),
+  reason: z.string().optional(),
+});
+export type Vote = z.infer<typeof voteSchema>;
+
+export const requestSchema = z.object({
+  id: z.string(),
+  version: z.number().int().positive(),
+  state: z.enum(requestStates),
+  /** Why the request is in this state, in one sentence: feeds card, log and audit alike. */
+  reason: z.string(),
+  host: z.string(),
+  surface: surfaceSchema,
+  requester: personSchema,
+  /** Where the card lives; absent for requests made in a terminal. */
+  channel: z.string().optional(),
+  /** Set when the card belongs into an existing thread (an alert's). */
+  threadTs: z.string().optional(),
+  createdAt: z.string(),
+  updatedAt: z.string(),
+  lookedAt: z.string().optional(),
+  pendingUntil: z.string().optional(),
+  unusedUntil: z.string().optional(),
+  hostKey: z.string().optional(),
+  bootId: z.string().optional(),
+  policyVersion: z.string(),
+  diagnosis: diagnosisSchema.optional(),
+  /** What may be approved: the diagnosis' plan after policy. Null when there is nothing to approve. */
+  plan: planSchema.nullable(),
+  /** Digest over plan, host key and boot id: what the votes are bound to. */
+  digest: z.string().optional(),
+  /** How many distinct people must agree, and the sentence that says why. */
+  required: z.number().int().nonnegative(),
+  requiredWhy: z.string(),
+  votes: z.array(voteSchema),
+  /** Targets owners or approvers took out, by `pid:startTime`, with who did it. */
+  kept: z.array(z.object({ target: z.string(), by: z.string(), why: z.string() })),
+  run: z
+    .object({
+      id: z.string(),
+      worker: z.string(),
+      startedAt: z.string(),
+      /** Renewed by the worker while it works; a run whose time passed is unknown. */
+      aliveUntil: z.string(),
+      dryRun: z.boolean(),
+      /** What is being waited for right now, in words, for the card. */
+      doing: z.string().optional(),
+      report: runReportSchema.optional(),
+    })
+    .optional(),
+  /** The error that ended it, where one did. */
+  errorCode: z.string().optional(),
+});
+export type RequestRecord = z.infer<typeof requestSchema>;
+
+/** One line of the append-only audit log. `hash` chains it to the event before. */
+export const eventSchema = z.object({
+  seq: z.number().int().positive(),
+  at: z.string(),
+  request: z.string(),
+  host: z.string(),
+  who: z.string(),
+  surface: surfaceSchema,
+  /** What happened or was tried: `approved`, `denied`, `race_lost`, `refused`, `expired`, `run_started`, … */
+  what: z.string(),
+  why: z.string(),
+  digest: z.string().optional(),
+  previousHash: z.string(),
+  hash: z.string(),
+});
+export type AuditEvent = z.infer<typeof eventSchema>;
+export type NewAuditEvent = Omit<AuditEvent, 'seq' | 'hash' | 'previousHash'>;
+
+/**
+ * One thing a person should see, rendered from the record at the moment it is sent, so that a late delivery shows the
+ * newest state. `key` is unique: putting it again only raises `revision` (coalescing).
+ */
+export const deliverySchema = z.object({
+  key: z.string(),
+  channel: z.string(),
+  requestId: z.string(),
+  view: z.enum(['card', 'details', 'outcome', 'plan_file', 'receipt_file', 'picture']),
+  revision: z.number().int().positive(),
+  deliveredRevision: z.number().int().nonnegative(),
+  /** Timestamp of the message once posted. */
+  messageTs: z.string().optional(),
+  attempts: z.number().int().nonnegative(),
+  notBefore: z.string().optional(),
+  claimedBy: z.string().optional(),
+  claimedUntil: z.string().optional(),
+  /** Set when Slack refused it for good (channel gone): the reason, never silently dropped. */
+  givenUp: z.string().optional(),
+});
+export type Delivery = z.infer<typeof deliverySchema>;
+export type View = Delivery['view'];
