@@ -3,6 +3,7 @@
  * over ssh or on this machine, so every caller sees one interface and every error is a ReclaimError.
  */
 import type { Capture, DropTarget, FileTarget, KillTarget, ShmTarget, TargetResult } from './memory/contract.ts';
+import type { ProtectRule } from './memory/story.ts';
 
 export type Privilege = 'sudo' | 'root' | 'none' | 'helper';
 
@@ -21,13 +22,6 @@ export interface KillOrder {
   readonly protect: readonly ProtectRule[];
   /** In the order to signal: parents that respawn come first. uid and exe are re-checked where given. */
   readonly targets: readonly (KillTarget & { readonly uid?: number; readonly exe?: string })[];
-}
-
-export interface ProtectRule {
-  readonly exe?: string | undefined;
-  readonly comm?: string | undefined;
-  readonly unit?: string | undefined;
-  readonly user?: string | undefined;
 }
 
 export type ResultOf<T> = T & { readonly result: TargetResult; readonly reason?: string };

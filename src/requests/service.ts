@@ -2,7 +2,8 @@
  * What can be done with a request, by whoever asks: Slack, terminal and jobs all come through here, so the same rules
  * hold everywhere. Each call is one compare-and-swap (retried on a changed version) and leaves its audit events.
  */
-import type { Diagnosis, RunReport } from '../memory/contract.ts';
+import type { RunReport } from '../memory/contract.ts';
+import type { Thought } from '../memory/story.ts';
 import type { Directory } from './directory.ts';
 import type { Person, RequestRecord, Surface } from './types.ts';
 
@@ -31,7 +32,7 @@ export interface RequestService {
   /** A new draft, or the open request the host already has. */
   ask(asked: Asked): Promise<{ readonly record: RequestRecord; readonly existing: boolean }>;
   /** The look is done: the report goes up, and the request is pending, or ended when there is nothing to approve. */
-  looked(id: string, found: { diagnosis: Diagnosis; hostKey: string; bootId: string }): Promise<RequestRecord>;
+  looked(id: string, found: { thought: Thought; hostKey: string }): Promise<RequestRecord>;
   lookFailed(id: string, code: string, userText: string): Promise<RequestRecord>;
   decide(decision: Decision, directory: Directory): Promise<RequestRecord>;
   cancel(id: string, person: Person, surface: Surface): Promise<RequestRecord>;

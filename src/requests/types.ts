@@ -60,6 +60,8 @@ export const requestSchema = z.object({
   bootId: z.string().optional(),
   policyVersion: z.string(),
   diagnosis: diagnosisSchema.optional(),
+  /** By `pid:startTime`: what pins each process of the plan beside pid and start time. */
+  identities: z.record(z.string(), z.object({ uid: z.number().int().nullable(), exe: z.string().nullable() })),
   /** What may be approved: the diagnosis' plan after policy. Null when there is nothing to approve. */
   plan: planSchema.nullable(),
   /** Digest over plan, host key and boot id: what the votes are bound to. */
