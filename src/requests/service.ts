@@ -25,6 +25,8 @@ export interface Decision {
   /** Targets the approver unticked: `pid:startTime` for processes, `step:ID` for whole steps. */
   readonly without?: readonly string[];
   readonly reason?: string;
+  /** Break-glass: this one approval stands for all. Needs policy.break_glass, a reason, and an approver. */
+  readonly breakGlass?: boolean;
 }
 
 /** Refusals reject with a ReclaimError (`not_allowed`, `expired`, `request_closed`, `lookup_failed`, …) fit to be shown. */

@@ -25,6 +25,11 @@ export type RequestState = (typeof requestStates)[number];
 export const personSchema = z.object({ id: z.string(), team: z.string().optional() });
 export type Person = z.infer<typeof personSchema>;
 
+/** How a person is named in `reason`, `requiredWhy` and in the sentences of refusals: `@U0123ABCD`, `@unix:alice`. */
+export const personToken = (id: string): string => `@${id}`;
+/** Finds the Slack people among those tokens; group 1 is the user id. Host text and typed reasons are never searched. */
+export const slackPersonToken = /@([UW][A-Z0-9]{2,})\b/g;
+
 const surfaceSchema = z.enum(['slack', 'cli', 'alert', 'system']);
 export type Surface = z.infer<typeof surfaceSchema>;
 
@@ -34,6 +39,11 @@ export const voteSchema = z.object({
   at: z.string(),
   /** Ids of the steps this person agreed to, and the kill targets taken out of them. */
   steps: z.array(z.string()),
+  /** The request's digest at the moment of the vote: an approval counts only while it is still the current one. */
+  digest: z.string().optional(),
+  /** Set when policy.break_glass let this one approval stand for all. */
+  breakGlass: z.literal(true).optional(),
+  /** Typed by a person: shown as plain text, never as markup. */
   reason: z.string().optional(),
 });
 export type Vote = z.infer<typeof voteSchema>;
@@ -42,7 +52,10 @@ export const requestSchema = z.object({
   id: z.string(),
   version: z.number().int().positive(),
   state: z.enum(requestStates),
-  /** Why the request is in this state, in one sentence: feeds card, log and audit alike. */
+  /**
+   * Why the request is in this state, in one sentence: feeds card, log and audit alike. Free of markup; a person is
+   * written `@ID` (see personToken), which the Slack layer turns into a mention and the terminal prints as it is.
+   */
   reason: z.string(),
   host: z.string(),
   surface: surfaceSchema,
@@ -130,3 +143,5 @@ export const deliverySchema = z.object({
 });
 export type Delivery = z.infer<typeof deliverySchema>;
 export type View = Delivery['view'];
+/** One message per request and view. */
+export const deliveryKey = (requestId: string, view: View): string => `${requestId}.${view}`;
