@@ -48,6 +48,14 @@ function holdsTogether(record: RequestRecord): boolean {
   return people.length >= Math.max(1, glass ? 1 : record.required);
 }
 
+type Run = NonNullable<RequestRecord['run']>;
+
+function idle(run: Run): Run {
+  const copy = { ...run };
+  delete copy.doing;
+  return copy;
+}
+
 const lost: Refused = { ok: false, code: 'request_closed', text: 'This run does not hold the request any more.' };
 
 /** Renews the lease, and shows what is new. Without news only the lease moves: no event, no new card. */
@@ -59,9 +67,8 @@ export function progress(
 ): Move | Refused {
   if (record.state !== 'running' || record.run?.id !== runId) return lost;
   if (passed(record.run.aliveUntil, act.nowMs)) return lost;
-  const { doing: _was, ...rest } = record.run;
   const run = {
-    ...rest,
+    ...idle(record.run),
     aliveUntil: isoTime(act.nowMs + leaseMs),
     ...(news.doing === null ? {} : { doing: news.doing }),
     ...(news.report === null ? {} : { report: news.report }),
@@ -94,8 +101,7 @@ const endSentences: Record<Outcome, string> = {
 /** running -> its end, from the report. A report that comes after the run was given up is kept, the state is not changed. */
 export function finish(record: RequestRecord, runId: string, report: RunReport, act: Act): Move | Refused {
   if (record.run?.id !== runId) return lost;
-  const { doing: _was, ...rest } = record.run;
-  const patch = { run: { ...rest, report } };
+  const patch = { run: { ...idle(record.run), report } };
   const sentence = report.reason ?? endSentences[report.outcome];
   if (record.state === 'running') {
     const to = endStates[report.outcome];
@@ -115,7 +121,7 @@ export function abandon(
   act: Act,
 ): Move | Refused {
   if (record.state !== 'running' || record.run?.id !== runId) return lost;
-  const { doing: _was, ...run } = record.run;
+  const run = idle(record.run);
   return move(record, end.to, {
     act,
     what: `run_${end.to}`,

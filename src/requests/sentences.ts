@@ -22,7 +22,7 @@ const askAgain = (record: RequestRecord) => `Ask again with /reclaim ${record.ho
 
 function approvedSentence(record: RequestRecord, then: string): string {
   const people = approversOf(record);
-  return people.length === 0 ? `${record.reason}` : `Already approved by ${peopleInWords(people)}; ${then}.`;
+  return people.length === 0 ? record.reason : `Already approved by ${peopleInWords(people)}; ${then}.`;
 }
 
 /** Why nothing can be decided about this request any more (or yet), and who was first. */
