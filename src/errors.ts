@@ -34,6 +34,8 @@ export const errorTable = {
   ssh_unreachable: unreachableForNow,
   ssh_closed_early: unreachableForNow,
   ssh_busy: unreachableForNow,
+  ssh_stalled: unreachableForNow,
+  ssh_out_of_memory: unreachableForNow,
   ssh_lost: { retryable: true, exit: exitCodes.unknown },
   ssh_host_key_unknown: unreachable,
   ssh_host_key_changed: unreachable,
