@@ -1,32 +1,20 @@
 /** From trees of builds to findings: leftovers with the step that ends them, and builds at work with their owners. */
 import type { Finding } from '../contract.ts';
-import type { DraftStep } from '../story.ts';
 import { findBuilds, groupLeftovers, isLeftover, type BuildTree } from './builds.ts';
-import { killYield, privateRange, sum } from './predict.ts';
+import { killYield } from './predict.ts';
 import { isBusy, isProtected, type World } from './signs.ts';
-import type { Told } from './story.ts';
+import { killStep, shortList, sourceLine, swapLine, worthAStepKiB, type Telling } from './steps.ts';
 import type { Proc } from './table.ts';
-import { count, largestFirst, ownerWords, packageName, privateSum, refOf, sizeWords, startedWords } from './words.ts';
+import type { Told } from './told.ts';
+import { count, gpuLine, largestFirst, ownerWords, packageName, privateSum, refOf, startedWords } from './words.ts';
 
-export interface Telling {
-  readonly takenAtMs: number;
-  readonly sighted: boolean;
-}
-
-/** Smaller leftovers are mentioned, but nobody is asked to approve a kill for them. */
-export const worthAStepKiB = 64 * 1024;
-/** Live work smaller than this is not worth a line. */
-export const worthALineKiB = 64 * 1024;
-
-export function buildFindings(world: World, telling: Telling): Told[] {
-  const trees = findBuilds(world);
+export function buildFindings(world: World, claimed: ReadonlySet<Proc>, telling: Telling): Told[] {
+  const trees = findBuilds(world, claimed);
   const leftovers = telling.sighted ? trees.filter(isLeftover) : [];
   const live = trees.filter((tree) => !leftovers.includes(tree));
   const packageOf = (tree: BuildTree) => packageName(tree.members);
   const told = groupLeftovers(leftovers, packageOf).map((group) => leftoverFinding(world, group, telling));
-  for (const tree of live) {
-    if (privateSum(tree.members) >= worthALineKiB) told.push(liveFinding(world, tree, telling));
-  }
+  for (const tree of live) told.push(liveFinding(world, tree, telling));
   return told;
 }
 
@@ -67,6 +55,7 @@ function leftoverFinding(world: World, trees: readonly BuildTree[], telling: Tel
       : world.table.twoLooks
         ? 'none of it used CPU during the look'
         : 'CPU use is not known from one look',
+    ...gpuLine(world.gpu, procs),
     ...swapLine(procs),
     ...sourceLine(procs),
     'a living parent, a terminal or a Slurm job that claims these processes would change this',
@@ -80,33 +69,6 @@ function leftoverFinding(world: World, trees: readonly BuildTree[], telling: Tel
     processes: procs.map(refOf),
   };
   return { finding, step: kiB < worthAStepKiB ? null : killStep(killOrder(world, procs)), procs };
-}
-
-/** Many trees say the same with other pids: three examples and a count. */
-export function shortList(lines: readonly string[], most = 4): string[] {
-  return lines.length <= most ? [...lines] : [...lines.slice(0, most), `and ${lines.length - most} more of the kind`];
-}
-
-export const swapLine = (procs: readonly Proc[]): string[] => {
-  const swap = sum(procs, (proc) => proc.swapKiB);
-  return swap > 0 ? [`also ${sizeWords(swap)} in swap, which goes back to swap, not to RAM`] : [];
-};
-
-export const sourceLine = (procs: readonly Proc[]): string[] => {
-  const range = privateRange(procs);
-  return range.low < range.high * 0.8
-    ? [`sizes are upper bounds: forked copies may share memory (${sizeWords(range.low)} is certain)`]
-    : [];
-};
-
-export function killStep(inOrder: readonly Proc[]): DraftStep {
-  const given = killYield(inOrder);
-  return {
-    action: 'kill',
-    targets: inOrder.map(({ pid, startTime }) => ({ pid, startTime })),
-    expectedFreeKiB: given.free,
-    expectedAvailableKiB: given.available,
-  };
 }
 
 function liveFinding(world: World, tree: BuildTree, telling: Telling): Told {

@@ -36,9 +36,10 @@ function runsPrograms(world: World, root: Proc, members: readonly Proc[]): boole
   return biggest > Math.max(64 * 1024, root.privateKiB);
 }
 
-export function findBuilds(world: World): BuildTree[] {
-  const members = new Set(world.table.all.filter((proc) => isBuilder(world, proc)));
-  for (const proc of world.table.all) if (isBuildShell(world, proc)) members.add(proc);
+/** `claimed`: processes another finding already speaks for. */
+export function findBuilds(world: World, claimed: ReadonlySet<Proc>): BuildTree[] {
+  const members = new Set(world.table.all.filter((proc) => !claimed.has(proc) && isBuilder(world, proc)));
+  for (const proc of world.table.all) if (!claimed.has(proc) && isBuildShell(world, proc)) members.add(proc);
   const roots = new Map<number, Proc[]>();
   for (const proc of members) {
     const root = rootOf(world, members, proc);
@@ -67,7 +68,7 @@ function judge(world: World, root: Proc, members: readonly Proc[]): BuildTree {
   const orphan = new Map(orphanSigns(world, root));
   const { role } = world.part(root);
   if (role === 'compiler' && orphan.has('parent')) {
-    orphan.set('build', 'compilers run only below a build, and there is none above it');
+    orphan.set('owner', 'compilers run only below a build, and there is none above it');
   }
   const gone = members.find((proc) => proc.cwd?.deleted === true);
   if (gone !== undefined) orphan.set('folder', 'its build folder was deleted');

@@ -151,8 +151,11 @@ function pythonPart(proc: Proc): Part {
   return worker === undefined ? other(script === '' ? 'python' : script) : { role: 'worker', label: worker[1] };
 }
 
-export const isAdopter = (proc: Proc): boolean => {
-  const names = proc.status?.namespacePids ?? [];
-  const headsNamespace = names.length > 1 && names.at(-1) === 1;
-  return proc.pid === 1 || headsNamespace || adopters.test(proc.comm);
+/** Pid 1 of a namespace below ours: the first process of a container. */
+export const headsNamespace = (proc: Proc): boolean => {
+  const pids = proc.status?.namespacePids ?? [];
+  return pids.length > 1 && pids.at(-1) === 1;
 };
+
+/** Whoever takes in processes that lost their parent. */
+export const isAdopter = (proc: Proc): boolean => proc.pid === 1 || headsNamespace(proc) || adopters.test(proc.comm);

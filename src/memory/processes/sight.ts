@@ -1,6 +1,8 @@
 /** How much of the processes a look really saw. What was not seen counts as alive, and the report says so. */
 import type { Capture } from '../contract.ts';
 import type { ThinkOptions } from '../story.ts';
+import { meminfoKiB } from './driver-findings.ts';
+import { readGpuUse } from './gpu.ts';
 import { makeWorld, type World } from './signs.ts';
 import { readTable, type ProcessTable } from './table.ts';
 import { commandOf, textOf } from './text.ts';
@@ -32,6 +34,10 @@ export function look(capture: Capture, options: ThinkOptions): Sight {
     complete,
     privileged: capture.privileged,
     collectorUid: collector?.uid ?? null,
+    thrashing: isThrashing(capture),
+    gpu: readGpuUse(capture),
+    mapsKnown: commandOf(capture, 'map holders').answered,
+    swapUsedKiB: Math.max(0, (meminfoKiB(capture, 'SwapTotal') ?? 0) - (meminfoKiB(capture, 'SwapFree') ?? 0)),
   });
   return { world, partial, sighted: complete };
 }
@@ -62,4 +68,10 @@ function missingListings(capture: Capture, table: ProcessTable): string[] {
     said.push('squeue did not answer, so every Slurm job counts as alive.');
   }
   return said;
+}
+
+/** Pressure stall information: more than a tenth of the last ten seconds in which everybody waited for memory. */
+function isThrashing(capture: Capture): boolean {
+  const full = /^full avg10=(\d+(?:\.\d+)?)/m.exec(textOf(capture.files['/proc/pressure/memory']) ?? '')?.[1];
+  return full !== undefined && Number(full) > 10;
 }

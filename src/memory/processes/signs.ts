@@ -4,7 +4,9 @@
  */
 import type { ThinkOptions } from '../story.ts';
 import { targetKey } from '../story.ts';
-import { isAdopter, partOf, type Part } from './roles.ts';
+import { escapeText } from '../redact.ts';
+import type { GpuUse } from './gpu.ts';
+import { headsNamespace, isAdopter, partOf, type Part } from './roles.ts';
 import type { Proc, ProcessTable } from './table.ts';
 
 export interface World {
@@ -15,13 +17,21 @@ export interface World {
   /** What the look could not read of a stranger's process counts as alive. */
   readonly privileged: boolean;
   readonly collectorUid: number | null;
+  /** The box is swapping hard: waiting for memory is then no sign of anything. */
+  readonly thrashing: boolean;
+  readonly gpu: GpuUse;
+  /** Mappings of /dev/shm were read too, not only open files (a mapping needs no open file). */
+  readonly mapsKnown: boolean;
+  readonly swapUsedKiB: number;
+  /** A name of the box, safe to print. */
+  shown(name: string): string;
   part(proc: Proc): Part;
 }
 
 export function makeWorld(
   table: ProcessTable,
   options: ThinkOptions,
-  facts: { complete: boolean; privileged: boolean; collectorUid: number | null },
+  facts: Omit<World, 'table' | 'options' | 'part' | 'shown'>,
 ): World {
   const parts = new Map<number, Part>();
   const part = (proc: Proc): Part => {
@@ -29,13 +39,13 @@ export function makeWorld(
     if (known === undefined) parts.set(proc.pid, (known = partOf(proc)));
     return known;
   };
-  return { table, options, ...facts, part };
+  return { table, options, ...facts, part, shown: (name) => escapeText(name, 64) };
 }
 
 export const isBusy = (proc: Proc): boolean => proc.cpuShare !== null && proc.cpuShare >= 0.03;
 
 /** Independent of one another: the parent; whoever led the session or group; the folder; the job or login it ran under. */
-export type OrphanKind = 'parent' | 'leader' | 'folder' | 'keeper' | 'build';
+export type OrphanKind = 'parent' | 'leader' | 'folder' | 'keeper' | 'owner';
 export type OrphanSigns = ReadonlyMap<OrphanKind, string>;
 
 /**
@@ -90,6 +100,8 @@ function deadKeeper(world: World, proc: Proc): string | null {
   return null;
 }
 
+const shims = /^(containerd-shim.*|conmon)$/;
+
 /** Why a process counts as alive, in words; empty when nothing says so. */
 export function lifeSigns(world: World, proc: Proc): string[] {
   const signs: string[] = [];
@@ -98,6 +110,9 @@ export function lifeSigns(world: World, proc: Proc): string[] {
   const above = world.table.ancestorsOf(proc);
   const multiplexer = above.find((at) => world.part(at).role === 'multiplexer');
   if (multiplexer !== undefined) signs.push(`runs inside ${multiplexer.comm}`);
+  const inContainer = above.some((at) => at.pid !== 1 && headsNamespace(at)) || above.some((at) => shims.test(at.comm));
+  if (inContainer && kept === null) signs.push('runs in a container');
+  if (above.some((at) => at.comm === 'slurmstepd') && kept === null) signs.push('slurmstepd still looks after it');
   if (proc.tty !== 0) {
     const attached = proc.foreground === proc.pgrp || !groupLeaderGone(world, proc);
     if (attached) signs.push('is attached to a terminal');

@@ -1,33 +1,53 @@
 /** What the processes of a box say about its memory: the entry to the process side of the engine. */
-import type { Capture, Finding } from '../contract.ts';
-import type { DraftStep, Identity, ProcessStory, ThinkOptions } from '../story.ts';
-import { targetKey } from '../story.ts';
+import type { Capture } from '../contract.ts';
+import { targetKey, type Identity, type ProcessStory, type ThinkOptions } from '../story.ts';
 import { buildFindings } from './build-findings.ts';
+import { driverFindings } from './driver-findings.ts';
+import { isWorthALine, restFindings } from './rest.ts';
+import { readShared, shmFindings } from './shm-findings.ts';
 import { look } from './sight.ts';
+import { stuckFindings } from './stuck.ts';
 import type { Proc } from './table.ts';
+import type { Told } from './told.ts';
+import { workerFindings } from './workers.ts';
+import { privateSum } from './words.ts';
 
-/** A group of processes that can be given back: what people read and the step that does it. */
-export interface Told {
-  readonly finding: Finding;
-  readonly step: DraftStep | null;
-  readonly procs: readonly Proc[];
-}
-
+/**
+ * Every process is spoken for by one finding at most: stuck ones first, then orphaned workers with all that hangs below
+ * them, then builds, then the rest. Kill steps come first, then remove_files, then ipcrm.
+ */
 export function tellProcessStory(capture: Capture, options: ThinkOptions): ProcessStory {
   const { world, partial, sighted } = look(capture, options);
-  const takenAtMs = Date.parse(capture.takenAt);
-  const told = buildFindings(world, { takenAtMs, sighted });
+  const telling = { takenAtMs: Date.parse(capture.takenAt), sighted };
+  const claimed = new Set<Proc>();
+  const claim = (told: Told[]): Told[] => {
+    for (const { procs } of told) for (const proc of procs) claimed.add(proc);
+    return told;
+  };
+  const stuck = claim(stuckFindings(world));
+  const workers = claim(workerFindings(world, claimed, telling));
+  const builds = claim(buildFindings(world, claimed, telling));
+  const rest = restFindings(world, claimed, telling);
+  const shared = readShared(capture);
+  const memory = [...shmFindings(world, shared, telling), ...driverFindings(world, shared, capture, telling)];
+
+  const all = [...stuck, ...workers, ...builds, ...rest, ...memory];
   const identities: Record<string, Identity> = {};
-  for (const proc of told.flatMap((t) => (t.step?.action === 'kill' ? t.procs : []))) {
-    identities[targetKey(proc)] = { uid: proc.uid, exe: proc.exe?.path ?? null };
+  for (const { procs, step } of all) {
+    if (step?.action !== 'kill') continue;
+    for (const proc of procs) identities[targetKey(proc)] = { uid: proc.uid, exe: proc.exe?.path ?? null };
   }
-  const live = told.filter((t) => t.finding.class === 'live_job').flatMap((t) => t.procs);
   return {
-    findings: told.map((t) => t.finding).sort((a, b) => b.kiB - a.kiB),
-    steps: told.flatMap((t) => (t.step === null ? [] : [t.step])),
+    findings: all
+      .filter((told) => told.step !== null || isWorthALine(told))
+      .map((told) => told.finding)
+      .sort((a, b) => b.kiB - a.kiB),
+    steps: all.flatMap(({ step }) => (step === null ? [] : [step])),
     identities,
     partial,
-    liveKiB: live.reduce((total, proc) => total + proc.privateKiB, 0),
+    liveKiB: privateSum([...builds, ...rest].filter((told) => isLive(told)).flatMap((told) => told.procs)),
     sighted,
   };
 }
+
+const isLive = ({ finding }: Told): boolean => finding.class !== 'leftover_build';

@@ -2,6 +2,7 @@
 import type { ProcessRef } from '../contract.ts';
 import { escapeText, redactCommand } from '../redact.ts';
 import type { Proc } from './table.ts';
+import type { GpuUse } from './gpu.ts';
 import { sum } from './predict.ts';
 
 export const sizeWords = (kiB: number): string => {
@@ -84,3 +85,12 @@ export const largestFirst = (procs: readonly Proc[]): Proc[] =>
   [...procs].sort((a, b) => b.privateKiB - a.privateKiB || a.pid - b.pid);
 
 export const privateSum = (procs: readonly Proc[]): number => sum(procs, (proc) => proc.privateKiB);
+
+/** GPU memory the driver credits to these pids; it is not RAM and is never added to it. */
+export function gpuLine(gpu: GpuUse, procs: readonly Proc[]): string[] {
+  const listed = procs.filter((proc) => gpu.byPid.has(proc.pid));
+  if (listed.length === 0) return [];
+  const known = listed.map((proc) => gpu.byPid.get(proc.pid) ?? null).filter((mib) => mib !== null);
+  const who = count(listed.length, 'process has a GPU context', 'processes have GPU contexts');
+  return [known.length === 0 ? who : `${who}, ${sum(known, (mib) => mib)} MiB of GPU memory (not RAM)`];
+}

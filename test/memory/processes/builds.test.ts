@@ -154,7 +154,7 @@ describe('a leftover build', () => {
       foreground: 3999,
     };
     const tree = tornBuild(4, change).map((p) =>
-      p.comm === 'ninja' ? p : { ...p, ppid: p.pid < 4300 ? 4100 : p.pid - 100 },
+      p.comm === 'ninja' ? { ...p, ppid: change.ppid ?? 1 } : { ...p, ppid: p.pid < 4300 ? 4100 : p.pid - 100 },
     );
     const story = tell({ ...box, processes: [shell, ...tree] });
     expect(killed(story)).toEqual([]);

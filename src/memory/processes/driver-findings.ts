@@ -1,0 +1,94 @@
+/** Shared memory and GPU contexts that belong to drivers: pinned buffers, leaks, and pids only nvidia-smi knows. */
+import type { Capture, Finding } from '../contract.ts';
+import { usesGpu } from './shm-holders.ts';
+import type { SharedMemory } from './shm-findings.ts';
+import { sum } from './predict.ts';
+import type { World } from './signs.ts';
+import { shortList, type Telling } from './steps.ts';
+import type { Proc } from './table.ts';
+import { integerOf, textOf } from './text.ts';
+import type { Told } from './told.ts';
+import { count, ownerWords, refOf, sizeWords } from './words.ts';
+
+export function meminfoKiB(capture: Capture, name: string): number | null {
+  const text = textOf(capture.files['/proc/meminfo']) ?? '';
+  return integerOf(new RegExp(`^${name}:\\s+(\\d+) kB`, 'm').exec(text)?.[1]);
+}
+
+/** Below this, shared memory nobody named is the small change of desktops and databases. */
+const worthNamingKiB = 2 * 1024 * 1024;
+
+/** Shmem beyond every tmpfs and SysV segment: pinned by CUDA or shared anonymously, or leaked when no process maps any. */
+function unnamedShmem(world: World, shared: SharedMemory, capture: Capture): Told[] {
+  const shmem = meminfoKiB(capture, 'Shmem');
+  if (shmem === null || !shared.mountsKnown) return [];
+  const rest = shmem - sum(shared.mounts, (m) => m.usedKiB) - sum(shared.segments, (s) => s.rssKiB ?? 0);
+  if (rest < worthNamingKiB) return [];
+  const users = world.table.all.filter((proc) => proc.shmemKiB > 1024).sort((a, b) => b.shmemKiB - a.shmemKiB);
+  return [users.length > 0 ? pinned(rest, users) : leaked(rest)];
+}
+
+function pinned(kiB: number, users: readonly Proc[]): Told {
+  const finding: Finding = {
+    class: 'pinned_shm',
+    kiB,
+    reclaimableKiB: { low: 0, high: 0 },
+    action: 'ask_owner',
+    evidence: [
+      `${sizeWords(kiB)} of shared memory without a name, in use by ${count(users.length, 'process', 'processes')}, ${ownerWords(users.slice(0, 20))}`,
+      'pinned buffers of CUDA and memory shared between workers look like this (`/dev/zero (deleted)` in maps): it is live',
+      'it comes back when the last process that maps it ends',
+    ],
+    processes: users.slice(0, 20).map((proc) => ({ ...refOf(proc), kiB: proc.shmemKiB })),
+  };
+  return { finding, step: null, procs: [] };
+}
+
+function leaked(kiB: number): Told {
+  const finding: Finding = {
+    class: 'gpu_driver',
+    kiB,
+    reclaimableKiB: { low: 0, high: 0 },
+    action: 'tell_admin',
+    evidence: [
+      `${sizeWords(kiB)} of shared memory is in no file and no segment, and no process maps any`,
+      'graphics drivers keep buffers this way, and some leak them: a driver update or a reboot gives it back',
+      'deleting files in /dev/shm or ending processes does not',
+    ],
+  };
+  return { finding, step: null, procs: [] };
+}
+
+/** Contexts of pids this box does not show: in another pid namespace, or dead with the driver still holding on. */
+function strangersOnGpu(world: World): Told[] {
+  const known = new Set(world.table.all.flatMap((proc) => [proc.pid, ...(proc.status?.namespacePids ?? [])]));
+  const strangers = [...world.gpu.byPid].filter(([pid]) => !known.has(pid));
+  if (strangers.length === 0) return [];
+  const mib = sum(strangers, ([, used]) => used ?? 0);
+  const holders = world.table.all.filter((proc) => usesGpu(world, proc) && world.part(proc).role !== 'protected');
+  const finding: Finding = {
+    class: 'gpu_driver',
+    kiB: 0,
+    reclaimableKiB: { low: 0, high: 0 },
+    action: 'tell_admin',
+    evidence: [
+      `nvidia-smi lists ${count(strangers.length, 'process', 'processes')} with ${mib} MiB of GPU memory that this box does not show ` +
+        `(pid ${shortList(
+          strangers.map(([pid]) => String(pid)),
+          5,
+        ).join(', ')})`,
+      'they live in another pid namespace, or they are dead and something still holds their context',
+      holders.length === 0
+        ? 'no process here has a GPU device open'
+        : `open GPU devices: ${shortList(
+            holders.map((proc) => `pid ${proc.pid} (${world.shown(proc.comm)})`),
+            5,
+          ).join(', ')}`,
+    ],
+  };
+  return [{ finding, step: null, procs: [] }];
+}
+
+export function driverFindings(world: World, shared: SharedMemory, capture: Capture, telling: Telling): Told[] {
+  return [...unnamedShmem(world, shared, capture), ...(telling.sighted ? strangersOnGpu(world) : [])];
+}

@@ -1,0 +1,158 @@
+/** All other processes, grouped by who keeps them: jobs, containers, services, terminals, notebooks, lone programs. */
+import type { Finding } from '../contract.ts';
+import { isAdopter } from './roles.ts';
+import { isBusy, lifeSigns, orphanSigns, type World } from './signs.ts';
+import { shortList, swapLine, worthALineKiB, type Telling } from './steps.ts';
+import type { Proc } from './table.ts';
+import type { Told } from './told.ts';
+import { ageWords, count, gpuLine, largestFirst, ownerWords, privateSum, refOf, startedWords } from './words.ts';
+import { escapeText } from '../redact.ts';
+
+type HomeKind = 'slurm' | 'container' | 'unit' | 'terminal' | 'notebook' | 'daemon' | 'lone';
+interface Home {
+  readonly kind: HomeKind;
+  readonly key: string;
+  readonly name: string;
+}
+
+function homeOf(world: World, proc: Proc): Home {
+  const { keeper } = proc;
+  const { slurm, containers } = world.table.listings;
+  const owner = escapeText(proc.user ?? `uid ${proc.uid ?? '?'}`, 40);
+  if (keeper.kind === 'slurm') {
+    const job = slurm?.get(keeper.job);
+    const name = job === undefined ? '' : ` (${escapeText(job.name, 60)})`;
+    return { kind: 'slurm', key: `slurm ${keeper.job}`, name: `Slurm job ${keeper.job}${name}` };
+  }
+  if (keeper.kind === 'container') {
+    const known = containers.find((c) => keeper.id !== '' && c.id.startsWith(keeper.id.slice(0, 12)))?.name;
+    const name = known ?? (keeper.id === '' ? 'of a pod' : keeper.id.slice(0, 12));
+    return {
+      kind: 'container',
+      key: `container ${keeper.id}`,
+      name: `${keeper.runtime} container ${escapeText(name, 80)}`,
+    };
+  }
+  if (keeper.kind === 'unit') {
+    return { kind: 'unit', key: `unit ${keeper.name} ${proc.uid ?? ''}`, name: escapeText(keeper.name, 80) };
+  }
+  const above = world.table.ancestorsOf(proc);
+  const notebook = [proc, ...above].find((at) => isNotebook(world, at));
+  if (notebook !== undefined)
+    return { kind: 'notebook', key: `notebook ${proc.uid ?? ''}`, name: `notebooks of ${owner}` };
+  const multiplexer = [proc, ...above].find((at) => world.part(at).role === 'multiplexer');
+  if (multiplexer !== undefined) {
+    return {
+      kind: 'terminal',
+      key: `mux ${multiplexer.pid}`,
+      name: `${escapeText(multiplexer.comm.split(':')[0] ?? '')} session of ${owner}`,
+    };
+  }
+  if (proc.tty !== 0) return { kind: 'terminal', key: `tty ${proc.session ?? proc.pid}`, name: `terminal of ${owner}` };
+  // Up to, not into, whoever adopts or guards: sshd and init are nobody's job.
+  const chain = [proc, ...above];
+  const stop = chain.findIndex((at, n) => n > 0 && (isAdopter(at) || world.part(at).role === 'protected'));
+  const top = chain[(stop === -1 ? chain.length : stop) - 1] ?? proc;
+  const { role, label } = world.part(top);
+  const kind = role === 'protected' || role === 'build_server' ? 'daemon' : 'lone';
+  return {
+    kind,
+    key: `tree ${top.pid}`,
+    name: escapeText(role === 'build_server' ? `${label}${idleLimit(top)}` : label, 80),
+  };
+}
+
+const isNotebook = (world: World, proc: Proc): boolean =>
+  world.part(proc).role === 'notebook_kernel' ||
+  (world.part(proc).role === 'other' &&
+    /^jupyter(hub|-lab|-notebook|-server)?$|jupyterhub-singleuser/.test(world.part(proc).label));
+
+function idleLimit(server: Proc): string {
+  const seconds = server.argv
+    .map((arg) => /^--max_idle_secs=(\d+)$/.exec(arg)?.[1])
+    .find((limit) => limit !== undefined);
+  return seconds === undefined ? '' : ` (idle shutdown after ${seconds} s)`;
+}
+
+export function restFindings(world: World, claimed: ReadonlySet<Proc>, telling: Telling): Told[] {
+  const groups = new Map<string, { home: Home; procs: Proc[] }>();
+  for (const proc of world.table.all) {
+    if (claimed.has(proc) || proc.kernel || proc.zombie || proc.own) continue;
+    const home = homeOf(world, proc);
+    const group = groups.get(home.key);
+    if (group === undefined) groups.set(home.key, { home, procs: [proc] });
+    else group.procs.push(proc);
+  }
+  return [...groups.values()].map(({ home, procs }) => restFinding(world, home, largestFirst(procs), telling));
+}
+
+/** Live work below this size is counted, but not worth a line in the report. */
+export const isWorthALine = (told: Told): boolean =>
+  told.finding.kiB >= worthALineKiB || told.finding.class === 'zombie';
+
+function restFinding(world: World, home: Home, procs: readonly Proc[], telling: Telling): Told {
+  const busy = procs.filter(isBusy);
+  // CPU use that nobody measured counts as use.
+  const idle = world.table.twoLooks && busy.length === 0;
+  const [kind, action] = classOf(home.kind, idle, procs);
+  const big = procs[0];
+  const signs = big === undefined ? [] : [...orphanSigns(world, big).values()];
+  const life = big === undefined ? [] : lifeSigns(world, big);
+  const evidence = [
+    `${home.name}: ${count(procs.length, 'process', 'processes')}, ${startedWords(procs, telling.takenAtMs)}, ${ownerWords(procs)}`,
+    busy.length > 0
+      ? `${count(busy.length, 'process', 'processes')} of it used CPU during the look`
+      : idleWords(world, procs),
+    ...shortList(life, 2).map((sign) => `alive: ${sign}`),
+    ...(kind === 'idle_owned' ? signs.map((sign) => `but ${sign}`) : []),
+    ...gpuLine(world.gpu, procs),
+    ...lockedLine(procs),
+    ...swapLine(procs),
+    ...adviceOf(kind, home),
+  ];
+  const finding: Finding = {
+    class: kind,
+    kiB: privateSum(procs),
+    reclaimableKiB: { low: 0, high: 0 },
+    action,
+    evidence,
+    processes: procs.slice(0, 50).map(refOf),
+  };
+  return { finding, step: null, procs };
+}
+
+type RestClass = 'live_job' | 'idle_daemon' | 'idle_owned';
+function classOf(home: HomeKind, idle: boolean, procs: readonly Proc[]): [RestClass, Finding['action']] {
+  if (home === 'slurm' || home === 'container' || home === 'terminal' || !idle) {
+    return ['live_job', home === 'unit' || home === 'daemon' ? 'tell_admin' : 'ask_owner'];
+  }
+  if (home === 'unit' || home === 'daemon') return ['idle_daemon', 'tell_admin'];
+  // What runs for root or a system account without anybody's session is the machine's own.
+  if (home === 'lone' && procs.every((proc) => proc.uid !== null && proc.uid < 1000 && proc.uid !== 0)) {
+    return ['idle_daemon', 'tell_admin'];
+  }
+  return ['idle_owned', 'ask_owner'];
+}
+
+function idleWords(world: World, procs: readonly Proc[]): string {
+  if (!world.table.twoLooks) return 'CPU use is not known from one look, so it counts as in use';
+  const youngest = Math.min(...procs.map((proc) => proc.ageSeconds ?? Infinity));
+  return `no CPU use during the look${Number.isFinite(youngest) ? `; its youngest process is ${ageWords(youngest)} old` : ''}`;
+}
+
+function lockedLine(procs: readonly Proc[]): string[] {
+  const locked = procs.filter((proc) => (proc.status?.lockedKiB ?? 0) > 1024 * 1024);
+  return locked.map(
+    (proc) => `pid ${proc.pid} has locked ${Math.round((proc.status?.lockedKiB ?? 0) / 1024)} MiB in RAM`,
+  );
+}
+
+function adviceOf(kind: RestClass, home: Home): string[] {
+  if (home.kind === 'unit')
+    return [`a service starts again when it is killed: restart ${home.name} if its memory is wanted`];
+  if (home.kind === 'container') return ['to stop it, stop its container: signals from outside are the wrong tool'];
+  if (kind === 'idle_owned') return ['its owner may still want what it holds: ask before stopping it'];
+  return kind === 'idle_daemon'
+    ? ['an administrator can restart it']
+    : ['only its owner can say whether it may be stopped'];
+}

@@ -1,0 +1,213 @@
+/** Shared memory without processes: stale files and segments with the steps that remove them, and what is in use. */
+import type { Capture, Finding } from '../contract.ts';
+import type { DraftStep } from '../story.ts';
+import { escapeText } from '../redact.ts';
+import { sum } from './predict.ts';
+import { parseDf, parseShmFiles, parseSysv, type ShmFile, type SysvSegment, type Tmpfs } from './shared.ts';
+import { fileInUse, holdersByPath, segmentInUse } from './shm-holders.ts';
+import type { World } from './signs.ts';
+import { shortList, worthALineKiB, type Telling } from './steps.ts';
+import { commandOf, textOf } from './text.ts';
+import type { Told } from './told.ts';
+import { ageWords, count, sizeWords } from './words.ts';
+
+export interface SharedMemory {
+  readonly files: readonly ShmFile[];
+  readonly segments: readonly SysvSegment[];
+  readonly mounts: readonly Tmpfs[];
+  readonly mountsKnown: boolean;
+}
+
+export function readShared(capture: Capture): SharedMemory {
+  const df = commandOf(capture, 'df tmpfs');
+  return {
+    files: parseShmFiles(commandOf(capture, 'shm files').text),
+    segments: parseSysv(textOf(capture.files['/proc/sysvipc/shm']) ?? ''),
+    mounts: parseDf(df.text),
+    mountsKnown: df.text !== '' && !df.timedOut,
+  };
+}
+
+const ownerOf = (world: World, uid: number): string =>
+  `owner ${escapeText(world.table.listings.users.get(uid) ?? `uid ${uid}`, 64)}`;
+
+/** `sgl_shm_mm_4711_ab12` -> `sgl_shm_mm_*`: how people know a family of files. */
+const familyOf = (path: string): string =>
+  escapeText(
+    path
+      .replace(/^\/dev\/shm\//, '')
+      .replace(/[0-9a-f]{8}-[0-9a-f-]{27}|\d{2,}|(?<=[_-])[A-Za-z0-9]{6,}$/gi, '*')
+      .replace(/(\*[_.-]?)+/g, '*'),
+    60,
+  );
+
+export function shmFindings(world: World, shared: SharedMemory, telling: Telling): Told[] {
+  const now = telling.takenAtMs / 1000;
+  const holders = holdersByPath(world);
+  const listed = shared.files.filter((file) => file.kiB > 0);
+  const canJudge = telling.sighted && world.privileged && world.table.listings.holdersKnown && Number.isFinite(now);
+  const stale: ShmFile[] = [];
+  const used: [ShmFile, string][] = [];
+  for (const file of listed) {
+    const age = now - file.mtime;
+    const why = !canJudge
+      ? 'open files of other people could not be seen'
+      : age < world.options.minAgeSeconds.shm || age < 0
+        ? `written ${ageWords(Math.max(0, age))} ago, too young to judge`
+        : fileInUse(world, file, holders, now);
+    if (why === null && file.path.startsWith('/dev/shm/')) stale.push(file);
+    else used.push([file, why ?? 'not in /dev/shm']);
+  }
+  const staleSegments = canJudge ? shared.segments.filter((s) => isStale(world, s, now)) : [];
+  return [
+    ...byOwner(stale, (file) => file.uid).map((files) => staleFiles(world, files, telling)),
+    ...byOwner(used, ([file]) => file.uid).flatMap((files) => usedFiles(world, files)),
+    ...byOwner(staleSegments, (s) => s.uid).map((segments) => staleSysv(world, segments, now)),
+    ...otherMounts(
+      world,
+      shared,
+      sum(listed, (file) => file.kiB),
+    ),
+  ];
+}
+
+const isStale = (world: World, segment: SysvSegment, now: number): boolean =>
+  (segment.rssKiB ?? segment.bytes) > 0 &&
+  now - segment.touched >= Math.max(0, world.options.minAgeSeconds.sysv) &&
+  !segmentInUse(world, segment, now);
+
+function byOwner<T>(items: readonly T[], uidOf: (item: T) => number): T[][] {
+  const groups = new Map<number, T[]>();
+  for (const item of items) {
+    const group = groups.get(uidOf(item));
+    if (group === undefined) groups.set(uidOf(item), [item]);
+    else group.push(item);
+  }
+  return [...groups.values()];
+}
+
+/** Pages that were swapped out come back as swap, not as RAM: how many of these did is not told. */
+const removalRange = (world: World, kiB: number) => ({ low: Math.max(0, kiB - world.swapUsedKiB), high: kiB });
+
+function staleFiles(world: World, files: readonly ShmFile[], telling: Telling): Told {
+  const sorted = [...files].sort((a, b) => b.kiB - a.kiB || (a.path < b.path ? -1 : 1));
+  const kiB = sum(sorted, (file) => file.kiB);
+  const range = removalRange(world, kiB);
+  const families = new Map<string, number>();
+  for (const file of sorted) families.set(familyOf(file.path), (families.get(familyOf(file.path)) ?? 0) + 1);
+  const names = [...families].map(([name, n]) => (n === 1 ? name : `${n} x ${name}`));
+  const youngest = telling.takenAtMs / 1000 - Math.max(...sorted.map((file) => file.mtime));
+  const evidence = [
+    `${count(sorted.length, 'file')} in /dev/shm that nothing uses, ${sizeWords(kiB)}, ${ownerOf(world, sorted[0]?.uid ?? 0)}`,
+    `named ${shortList(names, 3).join(', ')}`,
+    `no process has ${sorted.length === 1 ? 'it' : 'any of them'} open${world.mapsKnown ? ' or mapped' : ', and no process of the owner maps shared memory'}; last written ${ageWords(Math.max(0, youngest))} ago or longer`,
+    ...(world.swapUsedKiB > 0 ? ['what of it was swapped out comes back as swap, not as RAM'] : []),
+    'they are in `shared` and `buff/cache`; dropping caches does not touch them',
+    'a process that opens one before the removal would change this: it is checked again then',
+  ];
+  const finding: Finding = {
+    class: 'stale_shm',
+    kiB,
+    reclaimableKiB: range,
+    action: 'remove_files',
+    evidence,
+    paths: sorted.slice(0, 200).map((file) => escapeText(file.path, 200)),
+  };
+  const step: DraftStep = {
+    action: 'remove_files',
+    targets: sorted.map(({ path, dev, ino, kiB: size }) => ({ path, dev, ino, kiB: size })),
+    expectedFreeKiB: range,
+    expectedAvailableKiB: range,
+  };
+  return { finding, step, procs: [] };
+}
+
+function usedFiles(world: World, files: readonly (readonly [ShmFile, string])[]): Told[] {
+  const kiB = sum(files, ([file]) => file.kiB);
+  if (kiB < worthALineKiB) return [];
+  const sorted = [...files].sort(([a], [b]) => b.kiB - a.kiB);
+  const evidence = [
+    `${count(files.length, 'file')} in /dev/shm, ${sizeWords(kiB)}, ${ownerOf(world, sorted[0]?.[0].uid ?? 0)}`,
+    ...shortList(sorted.map(([file, why]) => `${familyOf(file.path)} (${sizeWords(file.kiB)}): ${why}`)),
+  ];
+  const paths = sorted.slice(0, 200).map(([file]) => escapeText(file.path, 200));
+  return [tmpfs(kiB, evidence, paths)];
+}
+
+const tmpfs = (kiB: number, evidence: string[], paths: string[]): Told => ({
+  finding: { class: 'tmpfs_files', kiB, reclaimableKiB: { low: 0, high: 0 }, action: 'ask_owner', evidence, paths },
+  step: null,
+  procs: [],
+});
+
+/** tmpfs elsewhere, and what /dev/shm holds beyond its listed files: unlinked, but still open somewhere. */
+function otherMounts(world: World, shared: SharedMemory, listedKiB: number): Told[] {
+  const told: Told[] = [];
+  for (const { mount, usedKiB } of shared.mounts) {
+    const kiB = mount === '/dev/shm' ? usedKiB - listedKiB : usedKiB;
+    if (kiB < worthALineKiB) continue;
+    const unlinked = world.table.all.filter((proc) =>
+      proc.held.some((target) => /^\/dev\/shm\/.* \(deleted\)$/s.test(target)),
+    );
+    const holders = shortList(
+      unlinked.map((proc) => `pid ${proc.pid} (${world.shown(proc.comm)})`),
+      3,
+    ).join(', ');
+    told.push(
+      mount === '/dev/shm'
+        ? tmpfs(
+            kiB,
+            [
+              `${sizeWords(kiB)} of /dev/shm is in no listed file: deleted, but still open or mapped`,
+              holders === '' ? 'who holds it could not be seen' : `held by ${holders}; only their end frees it`,
+            ],
+            [],
+          )
+        : tmpfs(
+            kiB,
+            [
+              `${sizeWords(kiB)} in files of the RAM disk at ${escapeText(mount, 100)}`,
+              'files in a tmpfs stay in memory until they are deleted; dropping caches does not touch them',
+            ],
+            [escapeText(mount, 200)],
+          ),
+    );
+  }
+  return told;
+}
+
+function staleSysv(world: World, segments: readonly SysvSegment[], now: number): Told {
+  const sized = segments.map((s) => ({
+    shmid: s.shmid,
+    kiB: s.rssKiB ?? Math.round(s.bytes / 1024),
+    known: s.rssKiB !== null,
+  }));
+  const kiB = sum(sized, (s) => s.kiB);
+  const known = sum(
+    sized.filter((s) => s.known),
+    (s) => s.kiB,
+  );
+  const range = { low: removalRange(world, known).low, high: kiB };
+  const youngest = now - Math.max(...segments.map((s) => s.touched));
+  const evidence = [
+    `${count(segments.length, 'System V shared memory segment')}, ${sizeWords(kiB)}, ${ownerOf(world, segments[0]?.uid ?? 0)}`,
+    `nobody is attached, creator and last user are dead, untouched for ${ageWords(Math.max(0, youngest))}`,
+    'some programs keep data this way on purpose between runs (STAR keeps its genome): ask when in doubt',
+    'a process that attaches before the removal would change this: it is checked again then',
+  ];
+  const finding: Finding = {
+    class: 'stale_sysv_shm',
+    kiB,
+    reclaimableKiB: range,
+    action: 'ipcrm',
+    evidence,
+    paths: segments.map((s) => `shmid ${s.shmid}`),
+  };
+  const step: DraftStep = {
+    action: 'ipcrm',
+    targets: sized.map(({ shmid, kiB: size }) => ({ shmid, kiB: size })),
+    expectedFreeKiB: range,
+    expectedAvailableKiB: range,
+  };
+  return { finding, step, procs: [] };
+}

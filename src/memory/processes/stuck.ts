@@ -1,0 +1,80 @@
+/** Processes no signal ends: stuck in the kernel, or dead and not yet collected by their parent. */
+import type { Finding } from '../contract.ts';
+import type { World } from './signs.ts';
+import type { Proc } from './table.ts';
+import type { Told } from './told.ts';
+import { count, largestFirst, ownerWords, privateSum, refOf } from './words.ts';
+
+const nothing = { low: 0, high: 0 };
+/** Waits that end by themselves: page faults, swap, ordinary disk and network I/O. */
+const passing = /fault|swap|folio|page_wait|wait_on_page|io_schedule|blk_|iomap|submit_bio|nfs_wait|rpc_wait/;
+const inDriver = /\[(nvidia|nvidia_uvm|amdgpu|amdkfd)\]|uvm_|nv_|rm_/;
+
+/**
+ * Stuck: waiting without interruption through both looks on something that is not plain I/O, or running only kernel
+ * code inside a GPU driver. One look in state D proves nothing: a box that swaps is full of such processes.
+ */
+export function isStuck(world: World, proc: Proc): boolean {
+  if (proc.kernel || proc.zombie || proc.own || proc.stateBefore === null) return false;
+  if (world.part(proc).role === 'protected') return false;
+  if (proc.state === 'D' && proc.stateBefore === 'D') {
+    return (proc.cpuShare ?? 1) === 0 && !world.thrashing && !passing.test(proc.wait);
+  }
+  if (proc.state === 'R' && proc.stateBefore === 'R')
+    return inDriver.test(proc.wait) && /uvm|nvidia|amd/.test(proc.wait);
+  return false;
+}
+
+export function stuckFindings(world: World): Told[] {
+  const told: Told[] = [];
+  const stuck = largestFirst(world.table.all.filter((proc) => isStuck(world, proc)));
+  if (stuck.length > 0) {
+    const driver = stuck.some((proc) => inDriver.test(proc.wait));
+    told.push({
+      procs: stuck,
+      step: null,
+      finding: finding('unkillable', stuck, 'tell_admin', [
+        `${count(stuck.length, 'process', 'processes')} stuck in the kernel, ${ownerWords(stuck)}`,
+        'in uninterruptible state at both looks, without any CPU use: no signal, not even KILL, ends them',
+        driver
+          ? 'the wait is inside the GPU driver: only a reboot helps'
+          : 'a dead network mount or a driver may be behind it',
+        'a later look that finds them in another state would change this',
+      ]),
+    });
+  }
+  const zombies = world.table.all.filter((proc) => proc.zombie && !proc.own);
+  if (zombies.length > 0) told.push({ procs: zombies, step: null, finding: zombieFinding(world, zombies) });
+  return told;
+}
+
+function zombieFinding(world: World, zombies: readonly Proc[]): Finding {
+  const parents = [...new Set(zombies.map((proc) => proc.ppid))].slice(0, 4).map((pid) => {
+    const parent = world.table.byPid.get(pid);
+    return parent === undefined ? `pid ${pid}` : `pid ${pid} (${refOf(parent).comm})`;
+  });
+  const onGpu = zombies.filter((proc) => world.gpu.byPid.has(proc.pid));
+  return finding('zombie', zombies, 'none', [
+    `${count(zombies.length, 'process has', 'processes have')} ended and wait to be collected by ${parents.join(', ')}`,
+    'they hold no memory; a signal does nothing to them, only their parent can let them go',
+    ...onGpu.map(
+      (proc) => `pid ${proc.pid} still has a GPU context: a living child or thread of it holds the GPU memory`,
+    ),
+  ]);
+}
+
+function finding(
+  of: 'unkillable' | 'zombie',
+  procs: readonly Proc[],
+  action: Finding['action'],
+  evidence: string[],
+): Finding {
+  return {
+    class: of,
+    kiB: privateSum(procs),
+    reclaimableKiB: nothing,
+    action,
+    evidence,
+    processes: procs.slice(0, 200).map(refOf),
+  };
+}
