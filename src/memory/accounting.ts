@@ -68,10 +68,11 @@ export function account(facts: MemoryFacts): Accounting {
   let rest = Math.max(0, totalKiB - sum);
   for (const [name, kiB] of [
     ['per_cpu_free', facts.perCpuFreeKiB],
+    ['balloon', balloonBefore618(facts)],
     ['zfs_arc', facts.arc?.sizeKiB ?? 0],
   ] as const) {
     const taken = Math.min(kiB, rest);
-    named.set(name, taken);
+    named.set(name, (named.get(name) ?? 0) + taken);
     rest -= taken;
   }
   named.set('unaccounted', rest);
@@ -112,6 +113,13 @@ function namedClasses({ meminfo, vmstat, hugePages, pageKiB }: MemoryFacts): Map
     ['io_buffers', has('Bounce') + has('WritebackTmp')],
     ['balloon', has('Balloon')],
   ]);
+}
+
+/** Meminfo has a Balloon line since 6.18; before, the pages that went in less those that came out tell. */
+function balloonBefore618({ vmstat, pageKiB, meminfo }: MemoryFacts): number {
+  if (meminfo.has('Balloon')) return 0;
+  const pages = (vmstat.get('balloon_inflate') ?? 0) - (vmstat.get('balloon_deflate') ?? 0);
+  return Math.min(Math.max(0, pages) * pageKiB, field(meminfo, 'MemTotal'));
 }
 
 function anonymousKiB(meminfo: Meminfo): number {

@@ -57,6 +57,8 @@ export interface Thought {
   readonly identities: Readonly<Record<string, Identity>>;
   /** Empty string when the box did not tell. Without it nothing may be killed. */
   readonly bootId: string;
+  /** What `used` means in the `free` of this box: `used = total - available (procps 4.0.1 and later)`. */
+  readonly freeWords?: string;
 }
 
 /** What a step of ours changed between two memory samples. */

@@ -1,11 +1,17 @@
 /** Facts to plan: the one entry of the memory engine. Pure, and never throws: every capture that passes its schema gets an answer. */
 import { account } from './accounting.ts';
 import { commandText, fileText } from './blob.ts';
-import type { Capture } from './contract.ts';
-import { readFacts } from './facts.ts';
-import { inferFormula, memoryBy, parseFreeOutput } from './free.ts';
+import type { Capture, Finding } from './contract.ts';
+import { readFacts, type MemoryFacts } from './facts.ts';
+import { formulaWords, inferFormula, memoryBy, parseFreeOutput } from './free.ts';
+import { kernelFindings } from './kernel-findings.ts';
+import { classKiB, type KernelView } from './kernel-view.ts';
 import { makePlan } from './plan.ts';
-import type { ProcessStory, ThinkOptions, Thought } from './story.ts';
+import { lowestLevel, predictDrop, type DropLevel, type DropOutlook } from './predict.ts';
+import { tellProcessStory } from './processes/story.ts';
+import { escapeText } from './redact.ts';
+import type { DraftStep, ProcessStory, ThinkOptions, Thought } from './story.ts';
+import { judgeEvidence, type Evidence } from './verdict.ts';
 
 export const defaultThinkOptions: ThinkOptions = {
   protect: [],
@@ -13,41 +19,52 @@ export const defaultThinkOptions: ThinkOptions = {
   kept: [],
 };
 
-/** What is told about processes where none can be seen. */
-const unseen: ProcessStory = {
-  findings: [],
-  steps: [],
-  identities: {},
-  partial: ['The processes of the box were not looked at.'],
-  liveKiB: 0,
-  sighted: false,
-};
-
-export function think(capture: Capture, _options: ThinkOptions = defaultThinkOptions): Thought {
-  return judge(capture, unseen);
+export function think(capture: Capture, options: ThinkOptions = defaultThinkOptions): Thought {
+  return judge(capture, tellProcessStory(capture, options));
 }
 
 /** Joins the memory side of a capture with what its processes say. */
-export function judge(capture: Capture, story: ProcessStory): Thought {
+export function judge(capture: Capture, told: ProcessStory): Thought {
+  const bootId = readBootId(capture);
+  const story = bootId === '' ? withoutSteps(told) : told;
   const facts = readFacts(capture);
   const printed = parseFreeOutput(commandText(capture, 'free -k') ?? '');
-  const { formula } = inferFormula(printed, facts.meminfo, facts.lowWatermarkKiB);
-  const bootId = readBootId(capture);
+  const { formula, known } = inferFormula(printed, facts.meminfo, facts.lowWatermarkKiB);
+  const memory = memoryBy(formula, facts.meminfo, facts.lowWatermarkKiB);
+  const accounting = account(facts);
+  const outlook = predictDrop(facts);
+  const partial = [...story.partial, ...memoryPartial(facts)];
+
+  const freeWords = `${formulaWords[formula]}${known ? '' : '; assumed, as its own output was not read'}`;
+  const look = { facts, memory, accounting, outlook, freeWords, ...surroundings(capture, facts) };
+  const findingsWith = (dropLevel: DropLevel | null): Finding[] =>
+    [...story.findings, ...kernelFindings({ ...look, dropLevel })].sort((a, b) => b.kiB - a.kiB);
+  const evidence: Evidence = {
+    memory,
+    findings: findingsWith(null),
+    liveKiB: story.liveKiB,
+    processKiB: classKiB(accounting, 'anonymous') + classKiB(accounting, 'shared'),
+    sighted: story.sighted,
+    partial,
+    formulaKnown: known,
+  };
+  const judgement = judgeEvidence(evidence);
+  const drop = dropStep(outlook, story.steps.length > 0, judgement.verdict);
+  const steps = drop === null ? story.steps : [...story.steps, drop];
   return {
     diagnosis: {
       host: capture.host,
       takenAt: capture.takenAt,
-      verdict: 'unknown',
-      headline: 'We cannot see enough of this box to say.',
-      confidence: 'low',
-      partial: [...story.partial],
-      memory: memoryBy(formula, facts.meminfo, facts.lowWatermarkKiB),
-      accounting: [...account(facts).classes],
-      findings: [...story.findings].sort((a, b) => b.kiB - a.kiB),
-      plan: makePlan(story.steps, story.identities, bootId),
+      ...judgement,
+      partial,
+      memory,
+      accounting: [...accounting.classes],
+      findings: findingsWith(drop?.targets[0]?.level ?? null),
+      plan: makePlan(steps, story.identities, bootId),
     },
     identities: story.identities,
     bootId,
+    freeWords,
   };
 }
 
@@ -55,4 +72,69 @@ export function judge(capture: Capture, story: ProcessStory): Thought {
 function readBootId(capture: Capture): string {
   const text = (fileText(capture, '/proc/sys/kernel/random/boot_id') ?? '').trim();
   return /^[0-9a-f-]{36}$/i.test(text) ? text.toLowerCase() : '';
+}
+
+/** Without the boot id no process or file can be told from one of another boot, so nothing may be acted on. */
+function withoutSteps(story: ProcessStory): ProcessStory {
+  return {
+    ...story,
+    findings: story.findings.map((f) =>
+      f.action === 'kill' || f.action === 'remove_files' || f.action === 'ipcrm'
+        ? { ...f, action: 'none', reclaimableKiB: { low: 0, high: 0 } }
+        : f,
+    ),
+    steps: [],
+    partial: [...story.partial, 'The box did not tell its boot id, so nothing on it can be named for certain later.'],
+  };
+}
+
+function memoryPartial({ meminfo }: MemoryFacts): string[] {
+  if (!meminfo.has('MemTotal')) return ['The memory figures (/proc/meminfo) could not be read.'];
+  if (!meminfo.has('MemFree')) return ['The memory figures (/proc/meminfo) are cut short.'];
+  return meminfo.has('MemAvailable')
+    ? []
+    : ['This kernel does not print MemAvailable; the figure is estimated from free memory and cache.'];
+}
+
+/** In a plan with other steps a drop is offered when it surely moves this much… */
+const worthOfferingKiB = 64 * 1024;
+/** …and alone only when it likely moves this much. */
+const worthAskingKiB = 1024 * 1024;
+
+function dropStep(
+  outlook: DropOutlook,
+  beside: boolean,
+  verdict: string,
+): Extract<DraftStep, { action: 'drop_caches' }> | null {
+  const level = lowestLevel(outlook);
+  if (level === null) return null;
+  const { free, available } = outlook.gain(level);
+  const alone = verdict === 'nothing_to_reclaim' || verdict === 'not_a_process';
+  const worthIt = beside ? free.low >= worthOfferingKiB : alone && (free.low + free.high) / 2 >= worthAskingKiB;
+  if (!worthIt) return null;
+  return { action: 'drop_caches', targets: [{ level }], expectedFreeKiB: free, expectedAvailableKiB: available };
+}
+
+type Surroundings = Pick<KernelView, 'kernelRelease' | 'gpu' | 'zfs'>;
+
+function surroundings(capture: Capture, facts: MemoryFacts): Surroundings {
+  const release = fileText(capture, '/proc/sys/kernel/osrelease')?.trim();
+  const mounts = fileText(capture, '/proc/mounts') ?? '';
+  const zfsSlab = facts.slabs.some((cache) => /^(zio_buf|zio_data_buf|arc_buf|zfs_znode)/.test(cache.name));
+  return {
+    kernelRelease: release === undefined || release === '' ? null : escapeText(release, 60),
+    gpu: gpuSign(capture),
+    zfs: zfsSlab || facts.arc !== null || /^\S+ \S+ zfs /m.test(mounts) || hasArcstats(capture),
+  };
+}
+
+const hasArcstats = (capture: Capture): boolean => Object.hasOwn(capture.files, '/proc/spl/kstat/zfs/arcstats');
+
+function gpuSign(capture: Capture): string | null {
+  const cards = (commandText(capture, 'nvidia-smi gpus') ?? '').split('\n').filter((line) => /^\d+,/.test(line)).length;
+  if (cards > 0) return `the box has ${cards} NVIDIA GPU${cards === 1 ? '' : 's'}`;
+  const holders = commandText(capture, 'fd holders') ?? '';
+  if (holders.includes('/dev/nvidia')) return 'programs hold NVIDIA devices open';
+  if (holders.includes('/dev/kfd')) return 'programs hold AMD GPU devices open';
+  return holders.includes('/dev/dri/render') ? 'programs hold a GPU device open' : null;
 }
