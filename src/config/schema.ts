@@ -163,6 +163,8 @@ export interface HostConfig {
   readonly agentIdentity?: string;
   readonly knownHosts: readonly string[];
   readonly sshConfig?: string;
+  /** What nobody wrote in reclaim.yaml, so that the file at `sshConfig` may say it. Absent = everything was written. */
+  readonly defaulted?: readonly ('user' | 'port' | 'identity' | 'knownHosts')[];
   readonly hostKeyAlias?: string;
   /** Name of another configured host to go through. */
   readonly jump?: string;
