@@ -2,10 +2,9 @@
 import type { z } from 'zod';
 import type { Deps } from '../deps.ts';
 
-/** One job per file in jobs/. `Payload` is checked both when it is added and when it is run. */
-export interface JobDefinition<Payload> {
+/** What a worker needs to know of a job, whatever its payload. */
+export interface RunnableJob {
   readonly name: string;
-  readonly payload: z.ZodType<Payload>;
   readonly options: {
     /** How often it may be tried. A job that changes a box has exactly 1. */
     readonly attempts: number;
@@ -15,7 +14,13 @@ export interface JobDefinition<Payload> {
     readonly concurrency: number;
     readonly timeoutMs: number;
   };
-  run(payload: Payload, deps: Deps, signal: AbortSignal): Promise<void>;
+  /** Checks the payload as it came from the queue, then runs it. */
+  handle(data: unknown, deps: Deps, signal: AbortSignal): Promise<void>;
+}
+
+/** One job per file in jobs/, made by defineJob. `Payload` is checked both when it is added and when it is run. */
+export interface JobDefinition<Payload> extends RunnableJob {
+  readonly payload: z.ZodType<Payload>;
 }
 
 export interface Queue {
@@ -29,7 +34,7 @@ export interface Queue {
     options: { id: string; delayMs?: number },
   ): Promise<void>;
   /** Starts working on these jobs with these dependencies. */
-  work(jobs: readonly JobDefinition<never>[], deps: Deps): Promise<void>;
+  work(jobs: readonly RunnableJob[], deps: Deps): Promise<void>;
   /** Adds `job` every `everyMs`, one schedule per id across all processes. */
   schedule<Payload>(
     job: JobDefinition<Payload>,

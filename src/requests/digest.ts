@@ -1,10 +1,11 @@
 /**
- * What an approval is bound to: effects, not wording. The digest covers the host key the box proved, its boot id, and of
- * each step the action and every exact target; processes with uid and exe beside pid and start time. Predictions, names
- * and sentences may change without a new approval, a target may not.
+ * What an approval is bound to: effects, not wording. The plan's own digest covers the boot and every exact target with
+ * what pins it; here the host key the box proved comes on top. Predictions, names and sentences may change without a new
+ * approval, a target may not.
  */
 import type { Plan } from '../memory/contract.ts';
-import { type Identity, targetKey } from '../memory/story.ts';
+import { planDigest } from '../memory/plan.ts';
+import type { Identity } from '../memory/story.ts';
 import { canonicalJson, sha256 } from './chain.ts';
 
 export interface ApprovedEffects {
@@ -14,12 +15,7 @@ export interface ApprovedEffects {
   readonly identities: Readonly<Record<string, Identity>>;
 }
 
-/** `sha256` in lower-case hex over the effects in canonical JSON. */
+/** SHA-256 in lower-case hex. The plan's digest is computed anew, so that a record cannot claim one for other steps. */
 export function approvalDigest({ plan, hostKey, bootId, identities }: ApprovedEffects): string {
-  const steps = plan.steps.map((step) => {
-    if (step.action !== 'kill') return { action: step.action, targets: step.targets };
-    const targets = step.targets.map((target) => ({ ...target, ...(identities[targetKey(target)] ?? {}) }));
-    return { action: step.action, targets };
-  });
-  return sha256(canonicalJson({ approval: 1, hostKey, bootId, plan: plan.digest, steps }));
+  return sha256(canonicalJson({ approval: 1, hostKey, plan: planDigest(plan.steps, identities, bootId) }));
 }

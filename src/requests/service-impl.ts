@@ -7,6 +7,7 @@ import type { Logger } from 'pino';
 import type { Clock } from '../clock.ts';
 import { ReclaimError } from '../errors.ts';
 import type { Plan } from '../memory/contract.ts';
+import { planWithout } from '../memory/plan.ts';
 import type { Directory } from './directory.ts';
 import { lookUp, mayDecide } from './people.ts';
 import { abandon, claim, finish, progress } from './runs.ts';
@@ -28,19 +29,11 @@ import { sweepOnce } from './sweep.ts';
 import type { Person, RequestRecord, Surface } from './types.ts';
 import { approve, deny, type Found, keep, looked, lookFailed, openPlan, ownTargets, type PolicyNow } from './votes.ts';
 
-/** Takes targets (`pid:startTime`) and whole steps (`step:ID`) out of a plan; null when nothing is left. */
-export type PlanWithout = (
-  plan: Plan,
-  record: Pick<RequestRecord, 'diagnosis' | 'bootId'>,
-  without: readonly string[],
-) => Plan | null;
-
 export interface RequestServiceOptions {
   readonly store: Store;
   readonly clock: Clock;
   readonly log: Logger;
   readonly policy: PolicyNow;
-  readonly planWithout: PlanWithout;
   /**
    * Puts the jobs up. They may reject with `queue_down`: the request stands, and the sweep puts them up again. A
    * request asked in a terminal is worked by that terminal, so nothing is put up for it.
@@ -57,6 +50,14 @@ type Attempt = (record: RequestRecord) => Move | Refused | Promise<Move | Refuse
 const attemptsAtMost = 60;
 
 export const newId = (prefix: string): string => `${prefix}${randomBytes(6).toString('hex')}`;
+
+function planLess(
+  plan: Plan,
+  from: Partial<Pick<RequestRecord, 'diagnosis' | 'identities' | 'bootId'>>,
+  without: readonly string[],
+): Plan | null {
+  return planWithout(plan, without, from.identities ?? {}, from.bootId ?? '', from.diagnosis?.findings);
+}
 
 class Requests implements RequestService {
   readonly #o: RequestServiceOptions;
@@ -145,7 +146,7 @@ class Requests implements RequestService {
       const kept = wishes.filter((w) => inPlan.has(w.target)).map((w) => ({ ...w, why: 'mine, keep it' }));
       const without = kept.map((k) => k.target);
       const left =
-        plan === null || without.length === 0 ? plan : this.#o.planWithout(plan, { diagnosis, bootId }, without);
+        plan === null || without.length === 0 ? plan : planLess(plan, { diagnosis, identities, bootId }, without);
       const found: Found = { diagnosis, identities, hostKey, bootId, plan: left, kept };
       return looked(record, found, this.#o.policy, this.#act('system', 'system'));
     });
@@ -164,7 +165,7 @@ class Requests implements RequestService {
       const open = openPlan(current);
       if ('ok' in open) return open;
       const without = decision.without ?? [];
-      const plan = without.length === 0 ? open.plan : this.#o.planWithout(open.plan, current, without);
+      const plan = without.length === 0 ? open.plan : planLess(open.plan, current, without);
       const refusal = await mayDecide({
         record: current,
         decision,
@@ -207,7 +208,7 @@ class Requests implements RequestService {
       }
       const open = openPlan(record);
       if ('ok' in open) return { ...open, text: `Your wish is remembered for the next look. ${open.text}` };
-      const plan = this.#o.planWithout(open.plan, record, own);
+      const plan = planLess(open.plan, record, own);
       return keep(record, { targets: own, plan }, this.#o.policy, act);
     });
   }

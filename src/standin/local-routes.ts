@@ -11,13 +11,7 @@ import type { Sockets } from './sockets.ts';
 import type { Workspace } from './workspace.ts';
 
 export interface PageFacts {
-  /** Slash commands the composer offers; `example` is a whole line to try in an empty channel. */
-  readonly commands: readonly {
-    readonly command: string;
-    readonly hint: string;
-    readonly description: string;
-    readonly example?: string;
-  }[];
+  readonly commands: readonly { readonly command: string; readonly hint: string; readonly description: string }[];
   readonly boxName: string;
 }
 

@@ -25,10 +25,10 @@ export function parseLinks(command: CommandText): Links {
   return { exe, cwd, answered: exe.size > 0 };
 }
 
-/** `PID TARGET`: who has devices, /dev/shm files and memfds open, or /dev/shm files mapped (no open file is needed then). */
-export function parseHolders(command: CommandText): Map<number, string[]> {
+/** `PID TARGET`: open files of devices, /dev/shm and memfd, and mappings where the collector lists them (same form). */
+export function parseHolders(...commands: CommandText[]): Map<number, string[]> {
   const held = new Map<number, string[]>();
-  for (const record of recordsOf(command.text)) {
+  for (const record of commands.flatMap((command) => recordsOf(command.text))) {
     const blank = record.indexOf(' ');
     const pid = integerOf(record.slice(0, Math.max(0, blank)));
     if (pid === null) continue;
@@ -103,7 +103,7 @@ export function readListings(capture: Capture): Listings {
   const holders = commandOf(capture, 'fd holders');
   return {
     links: parseLinks(commandOf(capture, 'links')),
-    holders: parseHolders(holders),
+    holders: parseHolders(holders, commandOf(capture, 'map holders')),
     holdersKnown: holders.answered,
     sessions: parseSessions(commandOf(capture, 'sessions')),
     users: parseUsers(commandOf(capture, 'users')),

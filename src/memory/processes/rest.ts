@@ -83,10 +83,12 @@ export function restFindings(world: World, claimed: ReadonlySet<Proc>, telling: 
     if (group === undefined) groups.set(home.key, { home, procs: [proc] });
     else group.procs.push(proc);
   }
-  return [...groups.values()]
-    .filter(({ procs }) => privateSum(procs) >= worthALineKiB)
-    .map(({ home, procs }) => restFinding(world, home, largestFirst(procs), telling));
+  return [...groups.values()].map(({ home, procs }) => restFinding(world, home, largestFirst(procs), telling));
 }
+
+/** Live work below this size is counted, but not worth a line in the report. */
+export const isWorthALine = (told: Told): boolean =>
+  told.finding.kiB >= worthALineKiB || told.finding.class === 'zombie';
 
 function restFinding(world: World, home: Home, procs: readonly Proc[], telling: Telling): Told {
   const busy = procs.filter(isBusy);

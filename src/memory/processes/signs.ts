@@ -20,6 +20,8 @@ export interface World {
   /** The box is swapping hard: waiting for memory is then no sign of anything. */
   readonly thrashing: boolean;
   readonly gpu: GpuUse;
+  /** Mappings of /dev/shm were read too, not only open files (a mapping needs no open file). */
+  readonly mapsKnown: boolean;
   readonly swapUsedKiB: number;
   /** A name of the box, safe to print. */
   shown(name: string): string;

@@ -1,7 +1,7 @@
 /** How findings name things: packages, owners, times, counts. */
 import type { ProcessRef } from '../contract.ts';
 import { escapeText, redactCommand } from '../redact.ts';
-import { wordsOf, type Proc } from './table.ts';
+import type { Proc } from './table.ts';
 import type { GpuUse } from './gpu.ts';
 import { sum } from './predict.ts';
 
@@ -61,10 +61,9 @@ export function packageName(procs: readonly Proc[]): string | null {
 }
 
 function askedPackage(proc: Proc): string | null {
-  const words = wordsOf(proc.argv);
-  const at = words.slice(0, 12).findIndex((arg) => arg === 'install' || arg === 'wheel' || arg === 'add');
+  const at = proc.argv.slice(0, 12).findIndex((arg) => arg === 'install' || arg === 'wheel' || arg === 'add');
   if (at < 1) return null;
-  const name = words
+  const name = proc.argv
     .slice(at + 1, at + 12)
     .find((arg) => /^[A-Za-z][\w.-]*(\[[\w,-]*\])?([=<>~!]=?[\w.*]+)?$/.test(arg));
   return name === undefined ? null : escapeText(name.replace(/[[=<>~!].*$/, ''), 60);

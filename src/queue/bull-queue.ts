@@ -1,0 +1,229 @@
+/**
+ * The queue on BullMQ, over Redis or over a Postgres pool (PGlite's included). One BullMQ queue per kind of job, because
+ * concurrency and what happens after a stall are properties of a worker. Facts this rests on (BullMQ 6.7): a producer
+ * whose Redis is away waits for ever unless told not to, and what it gave up on may still arrive; the processor gets the
+ * abort signal only if it declares three parameters; `close` may never resolve; jobs run at least once.
+ */
+import {
+  type ConnectionOptions,
+  createPostgresBackend,
+  type PgPool,
+  Queue as BullQueue,
+  runMigrations,
+  Worker,
+} from 'bullmq';
+import { Redis } from 'ioredis';
+import type { Logger } from 'pino';
+import type { Deps } from '../deps.ts';
+import { ReclaimError } from '../errors.ts';
+import type { JobDefinition, Queue, RunnableJob } from './types.ts';
+
+/** A worker renews its lock at half of this; a job whose lock ran out counts as stalled. */
+const lockMs = 15_000;
+const stalledCheckMs = 5_000;
+const enqueueDeadlineMs = 2_000;
+
+export type QueueConnection =
+  { readonly kind: 'redis'; readonly url: string } | { readonly kind: 'sql'; readonly pool: PgPool };
+
+/** The part of a BullMQ queue we use, whichever backend it has. */
+interface Producer {
+  add(name: string, data: unknown, options: object): Promise<unknown>;
+  upsertJobScheduler(id: string, repeat: { every: number }, template: object): Promise<unknown>;
+  waitUntilReady(): Promise<unknown>;
+  getJobCounts(): Promise<unknown>;
+  close(): Promise<void>;
+}
+interface Closable {
+  close(): Promise<void>;
+}
+
+const queueName = (job: string) => `reclaim-${job}`;
+const jobIdPattern = /^(?!\d+$)[^:]+$/;
+
+const down = (cause: unknown) =>
+  new ReclaimError('queue_down', 'The queue does not answer. What was asked is recorded and starts when it is back.', {
+    cause,
+  });
+
+async function within<T>(ms: number, work: Promise<T>): Promise<T> {
+  let timer: NodeJS.Timeout | undefined;
+  const late = new Promise<never>((_, reject) => {
+    timer = setTimeout(() => {
+      reject(new Error(`no answer within ${ms} ms`));
+    }, ms);
+  });
+  try {
+    return await Promise.race([work, late]);
+  } finally {
+    clearTimeout(timer);
+    work.catch(() => undefined);
+  }
+}
+
+class Bull implements Queue {
+  readonly #connection: QueueConnection;
+  readonly #log: Logger;
+  readonly #producers = new Map<string, Producer>();
+  readonly #workers: Closable[] = [];
+  readonly #redises: Redis[] = [];
+  #producerRedis: Redis | null = null;
+
+  constructor(connection: QueueConnection, log: Logger) {
+    this.#connection = connection;
+    this.#log = log;
+  }
+
+  #redis(url: string, options: object): Redis {
+    const redis = new Redis(url, options);
+    redis.on('error', (error) => {
+      this.#log.debug({ err: error }, 'queue connection');
+    });
+    this.#redises.push(redis);
+    return redis;
+  }
+
+  #producer(job: string): Producer {
+    const known = this.#producers.get(job);
+    if (known !== undefined) return known;
+    const onError = (error: Error) => {
+      this.#log.warn({ err: error, job }, 'queue error');
+    };
+    let made: Producer;
+    if (this.#connection.kind === 'redis') {
+      this.#producerRedis ??= this.#redis(this.#connection.url, { enableOfflineQueue: false, maxRetriesPerRequest: 1 });
+      const connection: ConnectionOptions = this.#producerRedis;
+      const queue = new BullQueue(queueName(job), { connection, skipWaitingForReady: true });
+      queue.on('error', onError);
+      made = queue;
+    } else {
+      const queue = new BullQueue(queueName(job), { connection: this.#connection.pool }, createPostgresBackend);
+      queue.on('error', onError);
+      made = queue;
+    }
+    this.#producers.set(job, made);
+    return made;
+  }
+
+  async enqueue<Payload>(
+    job: JobDefinition<Payload>,
+    payload: Payload,
+    { id, delayMs = 0 }: { id: string; delayMs?: number },
+  ): Promise<void> {
+    if (!jobIdPattern.test(id)) throw new Error(`job id ${id}: no colons, and not only digits`);
+    const data = job.payload.parse(payload);
+    const options = { ...this.#jobOptions(job), jobId: id, delay: delayMs };
+    try {
+      await within(enqueueDeadlineMs, this.#producer(job.name).add(job.name, data, options));
+    } catch (error) {
+      throw down(error);
+    }
+  }
+
+  /** Nothing is kept: an id is free again once its job ended, and what happened is in our own store. */
+  #jobOptions(job: RunnableJob): object {
+    return {
+      attempts: job.options.attempts,
+      backoff: { type: 'exponential', delay: 1_000 },
+      removeOnComplete: true,
+      removeOnFail: true,
+    };
+  }
+
+  async schedule<Payload>(
+    job: JobDefinition<Payload>,
+    payload: Payload,
+    { id, everyMs }: { id: string; everyMs: number },
+  ): Promise<void> {
+    const template = { name: job.name, data: job.payload.parse(payload), opts: this.#jobOptions(job) };
+    try {
+      await within(enqueueDeadlineMs, this.#producer(job.name).upsertJobScheduler(id, { every: everyMs }, template));
+    } catch (error) {
+      throw down(error);
+    }
+  }
+
+  async work(jobs: readonly RunnableJob[], deps: Deps): Promise<void> {
+    for (const job of jobs) await this.#workOn(job, deps);
+  }
+
+  async #workOn(job: RunnableJob, deps: Deps): Promise<void> {
+    const log = this.#log.child({ job: job.name });
+    // All three parameters must be declared: BullMQ counts them before it hands over the signal.
+    const processor = async (
+      bullJob: { data: unknown },
+      _token: string | undefined,
+      signal: AbortSignal | undefined,
+    ) => {
+      const timeout = AbortSignal.timeout(job.options.timeoutMs);
+      await job.handle(bullJob.data, deps, signal === undefined ? timeout : AbortSignal.any([signal, timeout]));
+    };
+    const options = {
+      concurrency: job.options.concurrency,
+      lockDuration: lockMs,
+      stalledInterval: stalledCheckMs,
+      maxStalledCount: job.options.mutating ? 0 : 1,
+    };
+    const name = queueName(job.name);
+    // Over SQL a worker on tables that are not there yet would spin and freeze the process.
+    await this.#producer(job.name).waitUntilReady();
+    const worker =
+      this.#connection.kind === 'redis'
+        ? new Worker(name, processor, {
+            ...options,
+            connection: this.#redis(this.#connection.url, { maxRetriesPerRequest: null }),
+          })
+        : new Worker(name, processor, { ...options, connection: this.#connection.pool }, createPostgresBackend);
+    worker.on('error', (error) => {
+      log.warn({ err: error }, 'worker error');
+    });
+    worker.on('failed', (failed, error) => {
+      log.error({ err: error, id: failed?.id }, 'job failed');
+    });
+    worker.on('lockRenewalFailed', (ids: string[]) => {
+      for (const id of ids) worker.cancelJob(id, 'the lock of this job was lost');
+    });
+    await worker.waitUntilReady();
+    this.#workers.push(worker);
+  }
+
+  async ping(): Promise<void> {
+    try {
+      if (this.#connection.kind === 'sql') await within(enqueueDeadlineMs, this.#connection.pool.query('SELECT 1'));
+      else {
+        this.#producerRedis ??= this.#redis(this.#connection.url, {
+          enableOfflineQueue: false,
+          maxRetriesPerRequest: 1,
+        });
+        await within(enqueueDeadlineMs, this.#producerRedis.ping());
+      }
+    } catch (error) {
+      throw down(error);
+    }
+  }
+
+  async close(deadlineMs: number): Promise<void> {
+    const closing = async (parts: Iterable<Closable>) => {
+      await Promise.allSettled([...parts].map((part) => part.close()));
+    };
+    const letGo = (error: unknown) => {
+      this.#log.warn({ err: error }, 'the queue did not close in time; letting go');
+    };
+    await within(deadlineMs, closing(this.#workers)).catch(letGo);
+    await within(Math.min(deadlineMs, 1_000), closing(this.#producers.values())).catch(letGo);
+    for (const redis of this.#redises) redis.disconnect();
+  }
+}
+
+/** Over SQL the tables of BullMQ are brought up first. The pool's search_path must be the schema `bullmq`. */
+export async function openBullQueue(connection: QueueConnection, log: Logger): Promise<Queue> {
+  if (connection.kind === 'sql') {
+    const client = await connection.pool.connect();
+    try {
+      await runMigrations(client);
+    } finally {
+      client.release();
+    }
+  }
+  return new Bull(connection, log);
+}

@@ -1,0 +1,188 @@
+/**
+ * The embedded store over a unix socket: the process that owns the database serves it to the other commands of the same
+ * user on this machine. The socket's mode is 0600 and it lies in the data folder, so file permissions are the access
+ * control.
+ */
+import { createHash } from 'node:crypto';
+import { once } from 'node:events';
+import { chmodSync, rmSync } from 'node:fs';
+import { connect, createServer, type Server, type Socket } from 'node:net';
+import { tmpdir } from 'node:os';
+import { join, resolve } from 'node:path';
+import { createInterface } from 'node:readline';
+import { asReclaimError, errorTable, ReclaimError } from '../errors.ts';
+import type { Store } from './store.ts';
+import {
+  answer,
+  type Line,
+  lineSchema,
+  type MethodName,
+  methods,
+  questionSchema,
+  type ResultOf,
+} from './store-wire.ts';
+
+/** The kernel takes some 107 bytes of path; a longer one is replaced by a name of its own in the folder for such things. */
+export function storeSocketPath(databaseDir: string): string {
+  const path = `${resolve(databaseDir)}.sock`;
+  if (Buffer.byteLength(path) <= 100) return path;
+  return join(tmpdir(), `reclaim-${createHash('sha256').update(path).digest('hex').slice(0, 24)}.sock`);
+}
+
+const say = (socket: Socket, line: Line) => {
+  if (socket.writable) socket.write(`${JSON.stringify(line)}\n`);
+};
+
+async function respond(store: Store, socket: Socket, line: string): Promise<void> {
+  const question = questionSchema.parse(JSON.parse(line));
+  try {
+    say(socket, { id: question.id, ok: true, value: await answer(store, question.method, question.args) });
+  } catch (thrown) {
+    const error = asReclaimError(thrown);
+    say(socket, { id: question.id, ok: false, code: error.code, text: error.userText });
+  }
+}
+
+/** Serves `store` until closed. The caller holds the lock of the data folder, so an old socket there is a leftover. */
+export async function serveStore(store: Store, path: string): Promise<{ close(): Promise<void> }> {
+  rmSync(path, { force: true });
+  const sockets = new Set<Socket>();
+  const server: Server = createServer((socket) => {
+    sockets.add(socket);
+    const stop = store.onDelivery(() => {
+      say(socket, { wake: true });
+    });
+    socket.on('error', () => undefined);
+    socket.on('close', () => {
+      stop();
+      sockets.delete(socket);
+    });
+    createInterface({ input: socket }).on('line', (line) => {
+      // A line that is not ours ends the conversation: there is no way to answer it.
+      respond(store, socket, line).catch(() => socket.destroy());
+    });
+  });
+  const mask = process.umask(0o177);
+  try {
+    server.listen(path);
+    await once(server, 'listening');
+  } finally {
+    process.umask(mask);
+  }
+  chmodSync(path, 0o600);
+  return {
+    async close() {
+      for (const socket of sockets) socket.destroy();
+      server.close();
+      await once(server, 'close');
+    },
+  };
+}
+
+const gone = () =>
+  new ReclaimError(
+    'store_down',
+    'The running Reclaim that holds the store went away. Nothing more was recorded. Try again.',
+  );
+
+interface Waiting {
+  readonly resolve: (value: unknown) => void;
+  readonly reject: (error: Error) => void;
+}
+
+class SocketStore implements Store {
+  readonly #socket: Socket;
+  readonly #waiting = new Map<number, Waiting>();
+  readonly #wakers = new Set<() => void>();
+  #serial = 0;
+
+  constructor(socket: Socket) {
+    this.#socket = socket;
+    createInterface({ input: socket }).on('line', (line) => {
+      this.#heard(line);
+    });
+    socket.on('error', () => undefined);
+    socket.on('close', () => {
+      for (const { reject } of this.#waiting.values()) reject(gone());
+      this.#waiting.clear();
+    });
+  }
+
+  #heard(text: string): void {
+    const line = lineSchema.parse(JSON.parse(text));
+    if ('wake' in line) {
+      for (const wake of this.#wakers) wake();
+      return;
+    }
+    const waiting = this.#waiting.get(line.id);
+    this.#waiting.delete(line.id);
+    if (line.ok) waiting?.resolve(line.value);
+    else waiting?.reject(remoteError(line.code, line.text));
+  }
+
+  async #call<M extends MethodName>(method: M, ...args: unknown[]): Promise<ResultOf<M>>;
+  async #call(method: MethodName, ...args: unknown[]): Promise<unknown> {
+    if (!this.#socket.writable) throw gone();
+    const id = (this.#serial += 1);
+    const value = await new Promise<unknown>((resolve, reject) => {
+      this.#waiting.set(id, { resolve, reject });
+      this.#socket.write(`${JSON.stringify({ id, method, args })}\n`);
+    });
+    return methods[method].result.parse(value);
+  }
+
+  create = (...args: Parameters<Store['create']>) => this.#call('create', ...args);
+  update = (...args: Parameters<Store['update']>) => this.#call('update', ...args);
+  get = (id: string) => this.#call('get', id);
+  openFor = (host: string) => this.#call('openFor', host);
+  list = (...args: Parameters<Store['list']>) => this.#call('list', ...args);
+  events = (...args: Parameters<Store['events']>) => this.#call('events', ...args);
+  claimDeliveries = (...args: Parameters<Store['claimDeliveries']>) => this.#call('claimDeliveries', ...args);
+  delivery = (key: string) => this.#call('delivery', key);
+  undelivered = () => this.#call('undelivered');
+  kept = (...args: Parameters<Store['kept']>) => this.#call('kept', ...args);
+  hold = (...args: Parameters<Store['hold']>) => this.#call('hold', ...args);
+
+  async appendEvents(...args: Parameters<Store['appendEvents']>): Promise<void> {
+    await this.#call('appendEvents', ...args);
+  }
+  async settleDelivery(...args: Parameters<Store['settleDelivery']>): Promise<void> {
+    await this.#call('settleDelivery', ...args);
+  }
+  async keep(...args: Parameters<Store['keep']>): Promise<void> {
+    await this.#call('keep', ...args);
+  }
+  async release(...args: Parameters<Store['release']>): Promise<void> {
+    await this.#call('release', ...args);
+  }
+  async ping(): Promise<void> {
+    await this.#call('ping');
+  }
+
+  onDelivery(wake: () => void): () => void {
+    this.#wakers.add(wake);
+    return () => this.#wakers.delete(wake);
+  }
+
+  close(): Promise<void> {
+    this.#socket.destroy();
+    return Promise.resolve();
+  }
+}
+
+function remoteError(code: string, text: string): ReclaimError {
+  const known = Object.keys(errorTable).find((name) => name === code);
+  return new ReclaimError(known === undefined ? 'internal' : (known as keyof typeof errorTable), text);
+}
+
+/** The store of a running `serve`, or null when nobody listens there. */
+export async function connectStore(path: string): Promise<Store | null> {
+  const socket = connect(path);
+  try {
+    await once(socket, 'connect');
+    return new SocketStore(socket);
+  } catch {
+    socket.destroy();
+    return null;
+  }
+}

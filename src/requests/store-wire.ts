@@ -1,0 +1,89 @@
+/** What passes over the store's socket: one JSON object a line, checked on both sides. */
+import { z } from 'zod';
+import type { Store } from './store.ts';
+import { deliverySchema, eventSchema, requestSchema, requestStates } from './types.ts';
+
+const newEvent = eventSchema.omit({ seq: true, hash: true, previousHash: true });
+const change = z.object({
+  record: requestSchema,
+  events: z.array(newEvent).default([]),
+  deliver: z.array(deliverySchema.shape.view).default([]),
+});
+const writeResult = z.union([
+  z.object({ ok: z.literal(true), record: requestSchema }),
+  z.object({
+    ok: z.literal(false),
+    why: z.enum(['changed', 'exists', 'host_busy']),
+    current: requestSchema.nullable(),
+  }),
+]);
+const text = z.string();
+const nothing = z.null();
+const outcome = z.union([
+  z.object({ delivered: z.number(), messageTs: text.exactOptional() }),
+  z.object({ retryAt: text }),
+  z.object({ givenUp: text }),
+]);
+const listFilter = z.object({
+  states: z.array(z.enum(requestStates)).exactOptional(),
+  host: text.exactOptional(),
+  limit: z.number(),
+});
+const eventFilter = z.object({
+  request: text.exactOptional(),
+  host: text.exactOptional(),
+  afterSeq: z.number().exactOptional(),
+  limit: z.number(),
+});
+const wish = z.object({ host: text, bootId: text, target: text, by: text, at: text });
+
+interface Method<Result> {
+  readonly result: z.ZodType<Result>;
+  /** Checks the arguments as they came over the wire, then calls. */
+  answer(store: Store, args: unknown): Promise<unknown>;
+}
+
+const method = <Args, Result>(
+  args: z.ZodType<Args>,
+  result: z.ZodType<Result>,
+  call: (store: Store, args: Args) => Promise<unknown>,
+): Method<Result> => ({ result, answer: async (store, raw) => (await call(store, args.parse(raw))) ?? null });
+
+/** Every store call that crosses the socket; `onDelivery` becomes a pushed line, `close` stays on its side. */
+export const methods = {
+  create: method(z.tuple([change]), writeResult, (s, [a]) => s.create(a)),
+  update: method(z.tuple([change]), writeResult, (s, [a]) => s.update(a)),
+  get: method(z.tuple([text]), requestSchema.nullable(), (s, [a]) => s.get(a)),
+  openFor: method(z.tuple([text]), requestSchema.nullable(), (s, [a]) => s.openFor(a)),
+  list: method(z.tuple([listFilter]), z.array(requestSchema), (s, [a]) => s.list(a)),
+  appendEvents: method(z.tuple([z.array(newEvent)]), nothing, (s, [a]) => s.appendEvents(a)),
+  events: method(z.tuple([eventFilter]), z.array(eventSchema), (s, [a]) => s.events(a)),
+  claimDeliveries: method(z.tuple([text, z.number(), z.number()]), z.array(deliverySchema), (s, [a, b, c]) =>
+    s.claimDeliveries(a, b, c),
+  ),
+  settleDelivery: method(z.tuple([text, text, outcome]), nothing, (s, [a, b, c]) => s.settleDelivery(a, b, c)),
+  delivery: method(z.tuple([text]), deliverySchema.nullable(), (s, [a]) => s.delivery(a)),
+  undelivered: method(z.tuple([]), z.object({ count: z.number(), oldestAt: text.nullable() }), (s) => s.undelivered()),
+  keep: method(z.tuple([wish]), nothing, (s, [a]) => s.keep(a)),
+  kept: method(z.tuple([text, text]), z.array(z.object({ target: text, by: text })), (s, [a, b]) => s.kept(a, b)),
+  hold: method(z.tuple([text, text, z.number()]), z.boolean(), (s, [a, b, c]) => s.hold(a, b, c)),
+  release: method(z.tuple([text, text]), nothing, (s, [a, b]) => s.release(a, b)),
+  ping: method(z.tuple([]), nothing, (s) => s.ping()),
+};
+export type MethodName = keyof typeof methods;
+export type ResultOf<M extends MethodName> = z.infer<(typeof methods)[M]['result']>;
+
+export const questionSchema = z.object({ id: z.number(), method: text, args: z.array(z.unknown()) });
+export const lineSchema = z.union([
+  z.object({ id: z.number(), ok: z.literal(true), value: z.unknown() }),
+  z.object({ id: z.number(), ok: z.literal(false), code: text, text }),
+  z.object({ wake: z.literal(true) }),
+]);
+export type Line = z.infer<typeof lineSchema>;
+
+/** Rejects for an unknown method or a wrong argument. */
+export async function answer(store: Store, name: string, args: unknown): Promise<unknown> {
+  const known = new Map<string, Method<unknown>>(Object.entries(methods)).get(name);
+  if (known === undefined) throw new Error(`no store method ${name}`);
+  return await known.answer(store, args);
+}
