@@ -27,7 +27,9 @@ export const formulaWords: Readonly<Record<FreeFormula, string>> = {
 export function memoryBy(formula: FreeFormula, meminfo: Meminfo, lowWatermarkKiB: number | null = null): Memory {
   const totalKiB = field(meminfo, 'MemTotal');
   const freeKiB = field(meminfo, 'MemFree');
-  const availableKiB = availableOf(meminfo, lowWatermarkKiB);
+  const estimate = availableOf(meminfo, lowWatermarkKiB);
+  // procps 4 takes an available of 0 for a missing one, and prints free.
+  const availableKiB = estimate === 0 && formula === '4.0.1' ? freeKiB : estimate;
   const buffCacheKiB = field(meminfo, 'Buffers') + field(meminfo, 'Cached') + slabInCache(formula, meminfo);
   const used = usedBy(formula, { totalKiB, freeKiB, availableKiB, buffCacheKiB });
   // procps does the same when the sum turns negative, which containers with borrowed figures bring about.
@@ -95,7 +97,7 @@ export function parseFreeOutput(text: string): PrintedFree | null {
   const header = lines.find((line) => /[a-z]/i.test(line)) ?? '';
   const oldLayout = header.includes('cached') && !header.includes('/');
   for (const line of lines) {
-    const match = /^\S{0,40}:\s+((?:\d{1,15}\s*){5,6})$/.exec(line.trimEnd());
+    const match = /^\S{0,40}:\s*(\d{1,15}(?:\s+\d{1,15}){4,5})$/.exec(line.trimEnd());
     if (match === null) continue;
     const [total = 0, used = 0, free = 0, , fifth = 0, sixth] = (match[1] ?? '').trim().split(/\s+/).map(Number);
     const buffCacheKiB = oldLayout ? (sixth === undefined ? null : fifth + sixth) : fifth;
