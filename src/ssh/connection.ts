@@ -32,10 +32,14 @@ export function connectionOver(
   const execPlace: ExecPlace = { ...place, channelMs: limits.channelMs };
   const slots = createSlots(limits.channels);
   let alive = true;
+  let closed = false;
   const gone = () => {
     alive = false;
   };
-  client.on('end', gone).on('close', gone);
+  client.on('end', gone).on('close', () => {
+    gone();
+    closed = true;
+  });
   // A keepalive that stays unanswered, a reset: from here on nothing more will come.
   client.on('error', () => {
     gone();
@@ -68,7 +72,7 @@ export function connectionOver(
     run,
     forward: (target, signal) => forward(client, place, target, limits.dialMs + limits.lookupMs, signal),
     onClosed(listener) {
-      if (stream.destroyed) listener();
+      if (closed) listener();
       else client.once('close', listener);
     },
     close() {

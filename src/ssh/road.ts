@@ -84,7 +84,10 @@ export function createRoad(settings: RoadSettings): Road {
     );
   }
 
-  /** Holds the jump host's connection for as long as the connection made through it lives. */
+  /**
+   * Holds the jump host's connection for as long as the connection made through it lives. One that lay idle may be dead
+   * without our knowing; then it is made anew, once.
+   */
   async function throughJump(
     stop: Stop,
     route: Route,
@@ -93,14 +96,20 @@ export function createRoad(settings: RoadSettings): Road {
     make: (jump: Lease<Connection> | null) => Promise<Connection>,
   ): Promise<Connection> {
     const jump = jumpOf(stop, route, settings.hosts);
-    const lease = jump === null ? null : await leaseStop(jump, trail, signal);
-    try {
-      const connection = await make(lease);
-      connection.onClosed(() => lease?.release());
-      return connection;
-    } catch (error) {
-      lease?.release();
-      throw error;
+    if (jump === null) return await make(null);
+    for (let again = false; ; again = true) {
+      const lease = await leaseStop(jump, trail, signal);
+      try {
+        const connection = await make(lease);
+        connection.onClosed(() => {
+          lease.release();
+        });
+        return connection;
+      } catch (error) {
+        const worn = !lease.fresh && error instanceof ReclaimError && error.retryable;
+        lease.release(worn);
+        if (!worn || again) throw error;
+      }
     }
   }
 

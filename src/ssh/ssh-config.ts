@@ -138,7 +138,7 @@ function readPlain(host: HostConfig, text: string): Answers {
   const answers = new Map<string, string[]>();
   let applies = true;
   for (const raw of text.split('\n')) {
-    const m = /^\s*([A-Za-z]+)(?:\s+|\s*=\s*)"?(.*?)"?\s*$/.exec(raw);
+    const m = /^\s*([A-Za-z]+)(?:\s*=\s*|\s+)"?(.*?)"?\s*$/.exec(raw);
     const key = m?.[1]?.toLowerCase();
     const value = m?.[2];
     if (key === undefined || value === undefined) continue;

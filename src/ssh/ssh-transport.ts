@@ -3,16 +3,20 @@
  * never goes on with a box that proves another key than the one the job began with.
  */
 import type { HostConfig } from '../config/schema.ts';
-import { ReclaimError } from '../errors.ts';
+import { ReclaimError, type ErrorCode } from '../errors.ts';
 import type { Connection } from './connection.ts';
 import type { Lease } from './pool.ts';
 import type { Road } from './road.ts';
 import { remoteCommand, type RunOptions, type RunOutput, type Transport } from './transport.ts';
 
+const connectionIsDead: ReadonlySet<ErrorCode> = new Set(['ssh_closed_early', 'ssh_stalled']);
+
 /** @throws ReclaimError host_unknown or one of ssh_*; when it resolves, the box is logged in to and its key verified. */
 export async function openSshTransport(road: Road, host: HostConfig, signal?: AbortSignal): Promise<Transport> {
   let held: Promise<Lease<Connection>> | null = road.lease(host.name, signal);
   const { hostKey } = (await held).item;
+  /** Whether the held connection has carried a command, or lay idle: it may have died unseen since. */
+  let worn = !(await held).fresh;
 
   async function lease(stop?: AbortSignal): Promise<Lease<Connection>> {
     const now = await held;
@@ -24,6 +28,7 @@ export async function openSshTransport(road: Road, host: HostConfig, signal?: Ab
       throw anotherKey(host.name, hostKey, next.item.hostKey);
     }
     held = Promise.resolve(next);
+    worn = !next.fresh;
     return next;
   }
 
@@ -36,6 +41,7 @@ export async function openSshTransport(road: Road, host: HostConfig, signal?: Ab
     const output = await used.item.run(remoteCommand(host.privilege, options.privileged), stdin, options);
     // What did not come to its end may still run or may be frozen: that connection is not used again.
     if (output.lost || output.timedOut) letGo(used);
+    worn = true;
     return output;
   }
 
@@ -45,11 +51,11 @@ export async function openSshTransport(road: Road, host: HostConfig, signal?: Ab
     try {
       return await runOnce(first, stdin, options);
     } catch (error) {
-      // A connection that lay idle may have died unseen. The command was not started then, so once more, on a new one.
-      const worn = error instanceof ReclaimError && (error.code === 'ssh_closed_early' || error.code === 'ssh_stalled');
-      if (worn) letGo(first);
-      if (!worn || first.fresh) throw error;
+      if (!(error instanceof ReclaimError) || !connectionIsDead.has(error.code)) throw error;
+      letGo(first);
+      if (!worn) throw error;
     }
+    // The command was not started on the dead connection (execOn), so once more, on a new one.
     return await runOnce(await lease(options.signal), stdin, options);
   }
 
