@@ -89,7 +89,7 @@ export class Api {
   }
 
   #authorize(method: Method, authorization: string, args: Args): void {
-    const token = authorization.replace(/^Bearer /, '') || args.text('token');
+    const token = authorization.replace(/^Bearer ?/, '') || args.text('token');
     if (token === '') throw new SlackRefusal('not_authed');
     const { botToken, appToken, scopes } = this.#o;
     if (token !== botToken && token !== appToken) throw new SlackRefusal('invalid_auth');

@@ -11,7 +11,13 @@ import type { Sockets } from './sockets.ts';
 import type { Workspace } from './workspace.ts';
 
 export interface PageFacts {
-  readonly commands: readonly { readonly command: string; readonly hint: string; readonly description: string }[];
+  /** Slash commands the composer offers; `example` is a whole line to try in an empty channel. */
+  readonly commands: readonly {
+    readonly command: string;
+    readonly hint: string;
+    readonly description: string;
+    readonly example?: string;
+  }[];
   readonly boxName: string;
 }
 

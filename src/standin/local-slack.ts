@@ -3,6 +3,7 @@ import { Actions } from './actions.ts';
 import { Api } from './api.ts';
 import type { Entered } from './elements.ts';
 import { Events } from './events.ts';
+import type { PageFacts } from './local-routes.ts';
 import { Faults } from './faults.ts';
 import type { Bot, Change, Channel, Message, Person, Team, Usergroup, View } from './model.ts';
 import { startHttp } from './server.ts';
@@ -25,7 +26,7 @@ export interface LocalSlackOptions {
   /** Slack's rate tiers; on unless switched off. */
   readonly rateLimits?: boolean;
   /** Slash commands to offer in the composer. */
-  readonly commands?: readonly { readonly command: string; readonly hint: string; readonly description: string }[];
+  readonly commands?: PageFacts['commands'];
   /** What the box panel of the page shows; left out: this machine. */
   readonly boxName?: string;
 }

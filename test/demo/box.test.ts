@@ -3,7 +3,7 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import ssh2 from 'ssh2';
 import { afterEach, beforeEach, describe, expect, it } from 'vitest';
-import { startDemoBox, type DemoBox } from '../../src/demo/box.ts';
+import { makeKeyPair, startDemoBox, type DemoBox } from '../../src/demo/box.ts';
 
 let box: DemoBox;
 let folder: string;
@@ -98,7 +98,7 @@ describe('the ssh server of the demo', () => {
   });
 
   it('lets in nobody else: a wrong key, a password, another user', async () => {
-    const stranger = ssh2.utils.generateKeyPairSync('ed25519').private;
+    const stranger = makeKeyPair().private;
     await expect(login({ privateKey: stranger })).rejects.toThrow('authentication methods failed');
     await expect(login({ privateKey: '', password: 'x' })).rejects.toThrow('authentication methods failed');
     await expect(login({ username: 'nobody-else' })).rejects.toThrow('authentication methods failed');
