@@ -95,8 +95,12 @@ describe.skipIf(!haveSshd())('running commands', () => {
 
     it('is lost with its session; what came is kept, and the next command takes a new connection', async () => {
       const transport = await fixture.transport(at(sshd));
-      // The session's own sshd, as the kernel's out-of-memory killer would take it.
-      const output = await sh(transport, `${sessionPid}; kill -KILL $p; sleep 20`);
+      // The session's own sshd goes, as the kernel's out-of-memory killer would take it, once its output is here.
+      const output = await sh(transport, `${sessionPid}; sleep 20`, {
+        onStdout: (chunk) => {
+          process.kill(Number.parseInt(text(chunk), 10), 'SIGKILL');
+        },
+      });
       expect(output).toMatchObject({ code: null, lost: true, timedOut: false });
       expect(text(output.stdout)).toContain('sshd');
       expect(text((await sh(transport, 'echo back')).stdout)).toBe('back\n');
