@@ -16,7 +16,7 @@ export interface OomKill {
   readonly tasks: readonly OomProcess[];
 }
 
-const taskRow = /\[ *(\d{1,10})\] +\d+ +\d+ +\d+ +(\d{1,12}) +(?:\d+ +){3,7}(-?\d+) +(.{1,64})$/;
+const taskRow = /\[ *(\d{1,10})\] +\d+ +\d+ +\d+ +(\d{1,12}) +(?:\d+ +){2,7}(-?\d+) +(.{1,64})$/;
 const killed =
   /(Memory cgroup out of memory|Out of memory)?[^:]*:? ?Kill(?:ed)? process (\d{1,10}),? (?:UID \d+,? )?\((.{1,64}?)\)/;
 
