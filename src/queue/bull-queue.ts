@@ -31,7 +31,6 @@ interface Producer {
   add(name: string, data: unknown, options: object): Promise<unknown>;
   upsertJobScheduler(id: string, repeat: { every: number }, template: object): Promise<unknown>;
   waitUntilReady(): Promise<unknown>;
-  getJobCounts(): Promise<unknown>;
   close(): Promise<void>;
 }
 interface Closable {
@@ -83,7 +82,21 @@ class Bull implements Queue {
     return redis;
   }
 
-  #producer(job: string): Producer {
+  /** Fails at once while Redis is away, instead of keeping what it was told for later. */
+  #producing(url: string): Redis {
+    this.#producerRedis ??= this.#redis(url, { enableOfflineQueue: false, maxRetriesPerRequest: 1 });
+    return this.#producerRedis;
+  }
+
+  /** Without a queue for offline commands, not even the first command may come before the connection stands. */
+  async #reachable(): Promise<void> {
+    if (this.#connection.kind !== 'redis') return;
+    const redis = this.#producing(this.#connection.url);
+    if (redis.status !== 'ready') await new Promise((resolve) => redis.once('ready', resolve));
+  }
+
+  async #producer(job: string): Promise<Producer> {
+    await this.#reachable();
     const known = this.#producers.get(job);
     if (known !== undefined) return known;
     const onError = (error: Error) => {
@@ -91,8 +104,7 @@ class Bull implements Queue {
     };
     let made: Producer;
     if (this.#connection.kind === 'redis') {
-      this.#producerRedis ??= this.#redis(this.#connection.url, { enableOfflineQueue: false, maxRetriesPerRequest: 1 });
-      const connection: ConnectionOptions = this.#producerRedis;
+      const connection: ConnectionOptions = this.#producing(this.#connection.url);
       const queue = new BullQueue(queueName(job), { connection, skipWaitingForReady: true });
       queue.on('error', onError);
       made = queue;
@@ -114,7 +126,10 @@ class Bull implements Queue {
     const data = job.payload.parse(payload);
     const options = { ...this.#jobOptions(job), jobId: id, delay: delayMs };
     try {
-      await within(enqueueDeadlineMs, this.#producer(job.name).add(job.name, data, options));
+      await within(
+        enqueueDeadlineMs,
+        this.#producer(job.name).then((queue) => queue.add(job.name, data, options)),
+      );
     } catch (error) {
       throw down(error);
     }
@@ -137,7 +152,10 @@ class Bull implements Queue {
   ): Promise<void> {
     const template = { name: job.name, data: job.payload.parse(payload), opts: this.#jobOptions(job) };
     try {
-      await within(enqueueDeadlineMs, this.#producer(job.name).upsertJobScheduler(id, { every: everyMs }, template));
+      await within(
+        enqueueDeadlineMs,
+        this.#producer(job.name).then((queue) => queue.upsertJobScheduler(id, { every: everyMs }, template)),
+      );
     } catch (error) {
       throw down(error);
     }
@@ -166,7 +184,7 @@ class Bull implements Queue {
     };
     const name = queueName(job.name);
     // Over SQL a worker on tables that are not there yet would spin and freeze the process.
-    await this.#producer(job.name).waitUntilReady();
+    await (await this.#producer(job.name)).waitUntilReady();
     const worker =
       this.#connection.kind === 'redis'
         ? new Worker(name, processor, {
@@ -191,11 +209,11 @@ class Bull implements Queue {
     try {
       if (this.#connection.kind === 'sql') await within(enqueueDeadlineMs, this.#connection.pool.query('SELECT 1'));
       else {
-        this.#producerRedis ??= this.#redis(this.#connection.url, {
-          enableOfflineQueue: false,
-          maxRetriesPerRequest: 1,
-        });
-        await within(enqueueDeadlineMs, this.#producerRedis.ping());
+        const redis = this.#producing(this.#connection.url);
+        await within(
+          enqueueDeadlineMs,
+          this.#reachable().then(() => redis.ping()),
+        );
       }
     } catch (error) {
       throw down(error);
