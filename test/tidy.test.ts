@@ -105,6 +105,13 @@ describe('the rules of the house', () => {
     expect(breaches).toEqual([]);
   });
 
+  it('ssh2 is imported as the CommonJS module it is: Node finds no named values in it, though test runners do', () => {
+    const breaches = files.filter((path) =>
+      /^import (?!type\b)(?:\w+, )?\{(?!\s*type\b)[^}]*\} from 'ssh2'/m.test(readFileSync(join(root, path), 'utf8')),
+    );
+    expect(breaches).toEqual([]);
+  });
+
   it('no file is longer than 300 lines', () => {
     const long = files
       .map((path) => ({ path, lines: readFileSync(join(root, path), 'utf8').split('\n').length - 1 }))

@@ -1,6 +1,6 @@
 /** Who Reclaim is to a box: exactly one key, from a file or out of the agent, checked before anything is dialled. */
 import { readFile, stat } from 'node:fs/promises';
-import { OpenSSHAgent, utils, type ParsedKey } from 'ssh2';
+import ssh2, { type OpenSSHAgent, type ParsedKey } from 'ssh2';
 import { ReclaimError } from '../errors.ts';
 import type { Identity } from './login.ts';
 
@@ -92,7 +92,7 @@ function parsePrivate(host: string, file: string, text: Buffer, passphrase: stri
 
 /** ssh2 gives an array, against its types, for a file of several keys; the first is meant, as ssh takes it. */
 function parseOne(text: Buffer, passphrase?: string): ParsedKey | Error {
-  const found: ParsedKey | Error | readonly (ParsedKey | Error)[] = utils.parseKey(text, passphrase);
+  const found: ParsedKey | Error | readonly (ParsedKey | Error)[] = ssh2.utils.parseKey(text, passphrase);
   const [first] = [found].flat();
   return first ?? new Error('no key in it');
 }
@@ -110,7 +110,7 @@ async function fromAgent(host: string, publicFile: string, socket: string | unde
   if (socket === undefined) {
     throw unusable(host, 'SSH_AUTH_SOCK is not set, so there is no agent to ask', 'Start an agent, or set "identity".');
   }
-  const agent = new OpenSSHAgent(socket);
+  const agent = new ssh2.OpenSSHAgent(socket);
   const blob = wanted.getPublicSSH();
   const key = (await listKeys(host, agent, socket)).find((held) => held.getPublicSSH().equals(blob));
   if (key === undefined) {
@@ -148,7 +148,7 @@ function listKeys(host: string, agent: OpenSSHAgent, socket: string): Promise<Pa
 }
 
 /** ssh2 offers every key an agent has, and sshd cuts off after six (MaxAuthTries): this one shows the key it was asked for. */
-class OneKeyAgent extends OpenSSHAgent {
+class OneKeyAgent extends ssh2.OpenSSHAgent {
   readonly #key: ParsedKey;
 
   constructor(socket: string, key: ParsedKey) {

@@ -4,7 +4,7 @@
  * (a Promise, for one), so it is a plain function that answers once, with a strict boolean.
  */
 import type { Duplex } from 'node:stream';
-import { Client, type AnyAuthMethod } from 'ssh2';
+import ssh2, { type AnyAuthMethod, type Client } from 'ssh2';
 import { ReclaimError } from '../errors.ts';
 import {
   authFailed,
@@ -47,7 +47,7 @@ export interface Session {
 export function login(stream: Duplex, options: LoginOptions): Promise<Session> {
   const { place, limits, record, signal } = options;
   return new Promise((resolve, reject) => {
-    const client = new Client();
+    const client = new ssh2.Client();
     const seen = { greeted: false, offer: '', hostKey: Buffer.alloc(0), refused: null as ReclaimError | null };
     let timer: NodeJS.Timeout;
     const settle = (finish: () => void) => {
