@@ -17,8 +17,11 @@ const keyKinds =
 const settingWords =
   /_(type|mode|method|url|uri|file|path|dir|limit|count|len|length|size|ids|budget|policy|provider|parallel|batch|ratio|dropout|env|name|header|ttl|expiry|expires)$/;
 
+const mayBeSecret = /pass|pwd|pw|secret|token|key|auth|cred|cookie|jwt|bearer|pat|dsn|webhook|sig|otp/i;
+
 /** Splits camelCase, kebab and dots: `max-tokens` is not a token, `tokenizer` neither, `HF_TOKEN` and `clientSecret` are. */
 export function isSecretKey(key: string): boolean {
+  if (!mayBeSecret.test(key)) return false;
   const plain = key
     .replace(/([a-z0-9])([A-Z])/g, '$1_$2')
     .toLowerCase()
@@ -35,6 +38,9 @@ export function isSecretKey(key: string): boolean {
 const knownTokens =
   /\b(?:xox[a-z]-[\w-]{4,}|xapp-[\w-]{4,}|gh[pousr]_\w{4,}|github_pat_\w{4,}|glpat-[\w-]{4,}|hf_[A-Za-z0-9]{6,}|sk-[\w-]{6,}|sk_(?:live|test)_\w{4,}|rk_live_\w{4,}|pk_live_\w{4,}|(?:AKIA|ASIA)[A-Z0-9]{8,}|AIza[\w-]{10,}|ya29\.[\w-]{6,}|npm_\w{10,}|pypi-[\w-]{10,}|dckr_pat_[\w-]{6,}|nvapi-[\w-]{6,}|r8_\w{10,}|gsk_\w{10,}|SG\.[\w-]{6,}\.[\w-]{6,}|eyJ[\w-]{6,}\.[\w-]{4,}(?:\.[\w-]*)?|dop_v1_\w{10,}|shpat_\w{10,}|AGE-SECRET-KEY-\w+|hvs\.\w{6,})/g;
 
+const startsLikeToken =
+  /^(xox|xapp|gh[pousr]_|github|glpat|hf_|[spr]k[-_]|AKIA|ASIA|AIza|ya29|npm_|pypi|dckr|nvapi|r8_|gsk_|SG\.|eyJ|dop|shpat|AGE|hvs)/;
+
 const urlUser = /(\b[a-z][a-z0-9+.-]{0,20}:\/\/)([^\s/@'":]*):([^\s/'"]*)@/gi;
 const urlToken = /(\bhttps?:\/\/)([^\s/@'":]+)@/gi;
 const botPath = /(\/bot)[^/\s'"]+(?=\/)/g;
@@ -47,6 +53,7 @@ const jsonField = /(\\*["'])([\w.\- ]{1,64})\1(\s*:\s*)(?:(\\*["'])(.*?)(\4|$)|[
 
 /** Takes secrets out of any text: a command line, a log line, an error that repeats one. Length stays bounded by the caller. */
 function stripSecrets(text: string): string {
+  if (text.length < 20 && /^[\w./+-]*$/.test(text) && !startsLikeToken.test(text)) return text;
   const shaped = text
     .replace(pem, hidden)
     .replace(knownTokens, hidden)
@@ -147,7 +154,7 @@ function cut(text: string, limit: number): string {
 }
 
 /** Any other text of the box (kernel lines, errors): redacted, escaped, at most 2,000 code points. */
-export const redactText = (text: string): string => escapeText(stripSecrets(text.slice(0, 16_384)), 2000);
+export const redactText = (text: string): string => escapeText(stripFlags(stripSecrets(text.slice(0, 16_384))), 2000);
 
 const attachedPassword =
   /^-p(?!(?:\d+(?::\d+)?|ipe|thread|ie|edantic.*|rint.*|rofile.*|ackage.*|ort.*|ath.*|g|lain.*|refix.*|ython.*|roject.*|rocess.*|arallel.*)$)[^/=]+$/;
@@ -234,9 +241,3 @@ export function redactCommand(argv: readonly string[], limit = 200): string {
 }
 
 const programText = (path: string): string => (path.length <= 80 ? path : `…/${path.slice(path.lastIndexOf('/') + 1)}`);
-
-/** The same argument by argument, for a capture that goes to a stranger: still an argv, so it can be diagnosed again. */
-export function redactArgv(argv: readonly string[]): string[] {
-  const program = programOf(argv);
-  return argv.map((raw, at) => (at === 0 && !raw.includes(' ') ? raw : redactArg(argv, at, program)));
-}

@@ -1,20 +1,23 @@
 /** From trees of builds to findings: leftovers with the step that ends them, and builds at work with their owners. */
 import type { Finding } from '../contract.ts';
-import { findBuilds, groupLeftovers, isLeftover, type BuildTree } from './builds.ts';
+import { findBuilds, findLeftovers, groupLeftovers, type BuildTree } from './builds.ts';
 import { killYield } from './predict.ts';
 import { isBusy, isProtected, type World } from './signs.ts';
-import { killStep, shortList, sourceLine, swapLine, worthAStepKiB, type Telling } from './steps.ts';
+import { killStep, shortList, sourceLine, swapLine, worthALineKiB, worthAStepKiB, type Telling } from './steps.ts';
 import type { Proc } from './table.ts';
 import type { Told } from './told.ts';
 import { count, gpuLine, largestFirst, ownerWords, packageName, privateSum, refOf, startedWords } from './words.ts';
 
 export function buildFindings(world: World, claimed: ReadonlySet<Proc>, telling: Telling): Told[] {
   const trees = findBuilds(world, claimed);
-  const leftovers = telling.sighted ? trees.filter(isLeftover) : [];
-  const live = trees.filter((tree) => !leftovers.includes(tree));
+  const leftovers = telling.sighted ? findLeftovers(world, trees) : [];
+  const roots = new Set(leftovers.map((tree) => tree.root));
+  const live = trees.filter((tree) => !roots.has(tree.root));
   const packageOf = (tree: BuildTree) => packageName(tree.members);
   const told = groupLeftovers(leftovers, packageOf).map((group) => leftoverFinding(world, group, telling));
-  for (const tree of live) told.push(liveFinding(world, tree, telling));
+  for (const tree of live) {
+    if (privateSum(tree.members) >= worthALineKiB) told.push(liveFinding(world, tree, telling));
+  }
   return told;
 }
 

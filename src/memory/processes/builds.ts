@@ -13,7 +13,9 @@ export interface BuildTree {
 
 const isBuilder = (world: World, proc: Proc): boolean => {
   const { role } = world.part(proc);
-  return (role === 'compiler' || role === 'driver') && !proc.kernel && !proc.zombie && !isProtected(world, proc);
+  return (
+    (role === 'compiler' || role === 'driver') && proc.seen && !proc.kernel && !proc.zombie && !isProtected(world, proc)
+  );
 };
 
 /** `sh -c "nvcc …"` between two build processes: part of the tree, so that killing the tree leaves no stump that goes on. */
@@ -89,7 +91,32 @@ function belongsToDeadBuild(root: Proc): boolean {
 
 export const isLeftover = (tree: BuildTree): boolean => tree.orphan.size >= 2 && tree.life.length === 0;
 
-/** Leftover trees of one build: same owner and same dead session, or the same package where each has its own session. */
+/**
+ * Adds the drivers of torn builds. Alone, an idle pip or ninja below init may wait for a download. Beside the compilers of
+ * the same owner that were torn from their build, started in the same folder or minutes, it is what they were torn from.
+ */
+export function findLeftovers(world: World, trees: readonly BuildTree[]): BuildTree[] {
+  const leftovers = trees.filter(isLeftover);
+  const torn = leftovers.filter((tree) => world.part(tree.root).role === 'compiler');
+  const joined = trees
+    .filter((tree) => tree.orphan.size === 1 && tree.orphan.has('parent') && tree.life.length === 0)
+    .filter((tree) => world.table.twoLooks && !tree.members.some(isBusy))
+    .filter((tree) => torn.some((other) => belongTogether(tree.root, other.root)))
+    .map((tree) => ({
+      ...tree,
+      orphan: new Map(tree.orphan).set('owner', 'the compilers of the same build were torn from it'),
+    }));
+  return [...leftovers, ...joined];
+}
+
+const sameBuildSeconds = 900;
+function belongTogether(a: Proc, b: Proc): boolean {
+  if (a.uid !== b.uid) return false;
+  if (a.cwd !== null && a.cwd.path !== '/' && a.cwd.path === b.cwd?.path) return true;
+  return a.ageSeconds !== null && b.ageSeconds !== null && Math.abs(a.ageSeconds - b.ageSeconds) <= sameBuildSeconds;
+}
+
+/** Leftover trees of one build: same owner and dead session; where each leads its own, the same folder or package. */
 export function groupLeftovers(
   trees: readonly BuildTree[],
   packageOf: (tree: BuildTree) => string | null,
@@ -98,7 +125,8 @@ export function groupLeftovers(
   for (const tree of trees) {
     const { root } = tree;
     const shared = root.session !== null && root.session > 0 && root.session !== root.pid;
-    const key = shared ? `s ${root.session}` : `p ${packageOf(tree) ?? ''}`;
+    const folder = root.cwd === null || root.cwd.path === '/' ? null : root.cwd.path;
+    const key = shared ? `session ${root.session}` : (folder ?? packageOf(tree) ?? '');
     const full = `${root.uid ?? -1} ${key}`;
     const group = groups.get(full);
     if (group === undefined) groups.set(full, [tree]);

@@ -61,6 +61,7 @@ function leaked(kiB: number): Told {
 
 /** Contexts of pids this box does not show: in another pid namespace, or dead with the driver still holding on. */
 function strangersOnGpu(world: World): Told[] {
+  if (world.gpu.byPid.size === 0) return [];
   const known = new Set(world.table.all.flatMap((proc) => [proc.pid, ...(proc.status?.namespacePids ?? [])]));
   const strangers = [...world.gpu.byPid].filter(([pid]) => !known.has(pid));
   if (strangers.length === 0) return [];

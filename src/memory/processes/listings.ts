@@ -17,18 +17,19 @@ export function parseLinks(command: CommandText): Links {
   const exe = new Map<number, Link>();
   const cwd = new Map<number, Link>();
   for (const record of recordsOf(command.text)) {
-    const [, pidText, kind, target] = /^(\d+) (exe|cwd) ([^]*)$/.exec(record) ?? [];
-    const pid = integerOf(pidText);
-    if (pid === null || target === undefined || target === '') continue;
-    (kind === 'exe' ? exe : cwd).set(pid, undeleted(target));
+    const blank = record.indexOf(' ');
+    const pid = integerOf(record.slice(0, Math.max(0, blank)));
+    const kind = record.startsWith('exe ', blank + 1) ? exe : record.startsWith('cwd ', blank + 1) ? cwd : null;
+    const target = record.slice(blank + 5);
+    if (pid !== null && kind !== null && target !== '') kind.set(pid, undeleted(target));
   }
   return { exe, cwd, answered: exe.size > 0 };
 }
 
-/** `PID TARGET`: open files of devices, /dev/shm and memfd, and mappings where the collector lists them (same form). */
-export function parseHolders(...commands: CommandText[]): Map<number, string[]> {
+/** `PID TARGET`: who has devices, /dev/shm files and memfds open, or /dev/shm files mapped (no open file is needed then). */
+export function parseHolders(command: CommandText): Map<number, string[]> {
   const held = new Map<number, string[]>();
-  for (const record of commands.flatMap((command) => recordsOf(command.text))) {
+  for (const record of recordsOf(command.text)) {
     const blank = record.indexOf(' ');
     const pid = integerOf(record.slice(0, Math.max(0, blank)));
     if (pid === null) continue;
@@ -103,7 +104,7 @@ export function readListings(capture: Capture): Listings {
   const holders = commandOf(capture, 'fd holders');
   return {
     links: parseLinks(commandOf(capture, 'links')),
-    holders: parseHolders(holders, commandOf(capture, 'map holders')),
+    holders: parseHolders(holders),
     holdersKnown: holders.answered,
     sessions: parseSessions(commandOf(capture, 'sessions')),
     users: parseUsers(commandOf(capture, 'users')),

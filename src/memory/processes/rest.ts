@@ -8,7 +8,7 @@ import type { Told } from './told.ts';
 import { ageWords, count, gpuLine, largestFirst, ownerWords, privateSum, refOf, startedWords } from './words.ts';
 import { escapeText } from '../redact.ts';
 
-type HomeKind = 'slurm' | 'container' | 'unit' | 'terminal' | 'notebook' | 'daemon' | 'lone';
+type HomeKind = 'slurm' | 'container' | 'unit' | 'terminal' | 'notebook' | 'daemon' | 'build_server' | 'lone';
 interface Home {
   readonly kind: HomeKind;
   readonly key: string;
@@ -52,9 +52,12 @@ function homeOf(world: World, proc: Proc): Home {
   // Up to, not into, whoever adopts or guards: sshd and init are nobody's job.
   const chain = [proc, ...above];
   const stop = chain.findIndex((at, n) => n > 0 && (isAdopter(at) || world.part(at).role === 'protected'));
-  const top = chain[(stop === -1 ? chain.length : stop) - 1] ?? proc;
+  const ownTop = chain[(stop === -1 ? chain.length : stop) - 1] ?? proc;
+  // What a server lets go to init still belongs to the session it leads.
+  const leader = ownTop.session === null ? undefined : world.table.byPid.get(ownTop.session);
+  const top = leader !== undefined && world.part(leader).role === 'other' && !isAdopter(leader) ? leader : ownTop;
   const { role, label } = world.part(top);
-  const kind = role === 'protected' || role === 'build_server' ? 'daemon' : 'lone';
+  const kind = role === 'protected' ? 'daemon' : role === 'build_server' ? role : 'lone';
   return {
     kind,
     key: `tree ${top.pid}`,
@@ -83,12 +86,10 @@ export function restFindings(world: World, claimed: ReadonlySet<Proc>, telling: 
     if (group === undefined) groups.set(home.key, { home, procs: [proc] });
     else group.procs.push(proc);
   }
-  return [...groups.values()].map(({ home, procs }) => restFinding(world, home, largestFirst(procs), telling));
+  return [...groups.values()]
+    .filter(({ procs }) => privateSum(procs) >= worthALineKiB)
+    .map(({ home, procs }) => restFinding(world, home, largestFirst(procs), telling));
 }
-
-/** Live work below this size is counted, but not worth a line in the report. */
-export const isWorthALine = (told: Told): boolean =>
-  told.finding.kiB >= worthALineKiB || told.finding.class === 'zombie';
 
 function restFinding(world: World, home: Home, procs: readonly Proc[], telling: Telling): Told {
   const busy = procs.filter(isBusy);
@@ -127,6 +128,7 @@ function classOf(home: HomeKind, idle: boolean, procs: readonly Proc[]): [RestCl
     return ['live_job', home === 'unit' || home === 'daemon' ? 'tell_admin' : 'ask_owner'];
   }
   if (home === 'unit' || home === 'daemon') return ['idle_daemon', 'tell_admin'];
+  if (home === 'build_server') return ['idle_daemon', 'ask_owner'];
   // What runs for root or a system account without anybody's session is the machine's own.
   if (home === 'lone' && procs.every((proc) => proc.uid !== null && proc.uid < 1000 && proc.uid !== 0)) {
     return ['idle_daemon', 'tell_admin'];

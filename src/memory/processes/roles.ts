@@ -4,7 +4,7 @@
  */
 import { adopters, carriers, compilers, drivers, editors, isProtectedName, multiplexers } from './names.ts';
 import { pythons, shells, subcommands } from './names.ts';
-import type { Proc } from './table.ts';
+import { wordsOf, type Proc } from './table.ts';
 import { baseName } from './text.ts';
 
 export type Role =
@@ -42,8 +42,7 @@ const isTool = (name: string): boolean => compilers.has(name) || drivers.has(nam
 /** The names a process may be judged by, most trustworthy first. */
 function namesOf(proc: Proc): string[] {
   const exe = proc.exe === null ? null : baseName(proc.exe.path);
-  // A rewritten title is one string with blanks in it, and no path.
-  const argv0 = baseName((proc.argv[0] ?? '').split(' ')[0] ?? '');
+  const argv0 = baseName(wordsOf(proc.argv)[0] ?? '');
   if (exe === null) return proc.comm === argv0.slice(0, 15) || carriers.test(proc.comm) ? [argv0] : [proc.comm];
   if (carriers.test(exe)) return [proc.comm, argv0, exe];
   // A copy under an odd name has to claim the same name twice.
@@ -88,16 +87,19 @@ function titledPart(proc: Proc, exe: string): Part | null {
 
 function toolPart(proc: Proc, name: string): Part | null {
   if (name === 'sccache') {
-    const client = proc.argv.slice(1).some((arg) => isTool(plainTool(baseName(arg))));
+    const client = wordsOf(proc.argv)
+      .slice(1)
+      .some((arg) => isTool(plainTool(baseName(arg))));
     return client ? { role: 'compiler', label: 'sccache' } : { role: 'build_server', label: 'sccache server' };
   }
   if (compilers.has(name)) return { role: 'compiler', label: name };
   if (drivers.has(name)) return { role: 'driver', label: name };
   const builds = Object.hasOwn(subcommands, name) ? subcommands[name] : undefined;
   if (builds === undefined) return null;
-  const asked = proc.argv.slice(1).find((arg) => builds.has(arg) || arg === 'run' || arg === 'x');
+  const words = wordsOf(proc.argv);
+  const asked = words.slice(1).find((arg) => builds.has(arg) || arg === 'run' || arg === 'x');
   // Named so by comm alone (a carrier with no arguments to read) is enough for pip and uv, whose names mean nothing else.
-  const mute = proc.argv.length <= 1 && (name === 'uv' || name.startsWith('pip'));
+  const mute = words.length <= 1 && (name === 'uv' || name.startsWith('pip'));
   return mute || (asked !== undefined && builds.has(asked)) ? { role: 'driver', label: name } : other(name);
 }
 
@@ -117,7 +119,9 @@ const setupVerbs = /^(build|build_ext|build_py|bdist_wheel|install|develop|egg_i
 
 /** Only the first few arguments are read: they hold the module or script; the rest is anybody's text. */
 function pythonPart(proc: Proc): Part {
-  const args = proc.argv.slice(1, 12).map((arg) => arg.slice(0, 4096));
+  const args = wordsOf(proc.argv)
+    .slice(1, 12)
+    .map((arg) => arg.slice(0, 4096));
   const at = args.findIndex((arg) => !/^-(?:[bBdEhiIOqsSuvVxP]+|X.*|W.*)$/.test(arg));
   const first = args[at] ?? '';
   const next = args[at + 1] ?? '';

@@ -54,14 +54,8 @@ export function fileInUse(
   const creators = pidsInName(file.path);
   const alive = creators.find((pid) => wasThere(world, pid, file.mtime, nowUnixSeconds));
   if (alive !== undefined) return `its name carries the pid of ${nameOf(world, alive)}, which is alive`;
-  if (world.mapsKnown) {
-    if (creators.length > 0) return null;
-  } else {
-    // A mapping needs no open file. Without the mappings, shared memory of the same owner could be this file.
-    const mapper = world.table.all.find((proc) => proc.uid === file.uid && proc.shmemKiB >= 64 && !proc.zombie);
-    if (mapper !== undefined)
-      return `${nameOf(world, mapper.pid)} of the same owner maps shared memory that may be this file`;
-  }
+  if (creators.length > 0) return null;
+  // No pid in the name: whoever of the owner's is at work on a GPU may be about to open it.
   const gpu = world.table.all.find((proc) => proc.uid === file.uid && usesGpu(world, proc));
   return gpu === undefined ? null : `${nameOf(world, gpu.pid)} of the same owner is at work on a GPU`;
 }

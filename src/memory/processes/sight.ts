@@ -36,7 +36,6 @@ export function look(capture: Capture, options: ThinkOptions): Sight {
     collectorUid: collector?.uid ?? null,
     thrashing: isThrashing(capture),
     gpu: readGpuUse(capture),
-    mapsKnown: commandOf(capture, 'map holders').answered,
     swapUsedKiB: Math.max(0, (meminfoKiB(capture, 'SwapTotal') ?? 0) - (meminfoKiB(capture, 'SwapFree') ?? 0)),
   });
   return { world, partial, sighted: complete };

@@ -7,7 +7,9 @@ import { targetKey } from '../story.ts';
 import { escapeText } from '../redact.ts';
 import type { GpuUse } from './gpu.ts';
 import { headsNamespace, isAdopter, partOf, type Part } from './roles.ts';
+import { editors, shells } from './names.ts';
 import type { Proc, ProcessTable } from './table.ts';
+import { baseName } from './text.ts';
 
 export interface World {
   readonly table: ProcessTable;
@@ -20,8 +22,6 @@ export interface World {
   /** The box is swapping hard: waiting for memory is then no sign of anything. */
   readonly thrashing: boolean;
   readonly gpu: GpuUse;
-  /** Mappings of /dev/shm were read too, not only open files (a mapping needs no open file). */
-  readonly mapsKnown: boolean;
   readonly swapUsedKiB: number;
   /** A name of the box, safe to print. */
   shown(name: string): string;
@@ -158,7 +158,8 @@ export function isProtected(world: World, proc: Proc): boolean {
   if (proc.pid < 2 || proc.kernel || proc.zombie || proc.own || proc.startTime < 0) return true;
   const { role } = world.part(proc);
   if (role === 'protected' || role === 'multiplexer' || isAdopter(proc)) return true;
-  if ((role === 'editor' || role === 'shell') && proc.tty !== 0) return true;
+  const exe = baseName(proc.exe?.path ?? '');
+  if (proc.tty !== 0 && (role === 'editor' || role === 'shell' || editors.has(exe) || shells.has(exe))) return true;
   return world.options.protect.some((rule) => {
     const named = [rule.exe, rule.comm, rule.unit, rule.user].some((part) => part !== undefined);
     return (

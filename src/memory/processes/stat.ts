@@ -29,10 +29,7 @@ export function parseStat(text: string): Stat | null {
   const close = text.lastIndexOf(')');
   if (open < 1 || close < open) return null;
   const pid = integerOf(text.slice(0, open).trim());
-  const field = text
-    .slice(close + 1)
-    .trim()
-    .split(' ');
+  const field = text.slice(close + 2).split(' ', 23);
   const state = field[0] ?? '';
   const ppid = integerOf(field[1]);
   if (pid === null || pid < 1 || ppid === null || !/^[A-Za-z]$/.test(state)) return null;

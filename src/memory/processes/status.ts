@@ -12,40 +12,50 @@ export interface Status {
   readonly swapKiB: number | null;
   readonly pageTablesKiB: number | null;
   readonly lockedKiB: number | null;
-  readonly pinnedKiB: number | null;
   readonly hugetlbKiB: number | null;
   readonly threads: number | null;
 }
 
-/** The text after `name:` on its own line. indexOf, because 5,000 of these files are read per look. */
-function lineOf(text: string, name: string): string | undefined {
-  const at = text.startsWith(`${name}:`) ? 0 : text.indexOf(`\n${name}:`) + 1;
-  if (at === 0 && !text.startsWith(`${name}:`)) return undefined;
-  const end = text.indexOf('\n', at);
-  return text.slice(at + name.length + 1, end === -1 ? undefined : end).trim();
+type Reader = (name: string) => string | undefined;
+
+/**
+ * Text after `name:` on a line of its own. 5,000 of these files are read per look: names are asked for in the order the
+ * kernel prints them, so each search starts where the last one ended and the file is passed over once.
+ */
+function readerOf(text: string): Reader {
+  let from = 0;
+  return (name) => {
+    const needle = `${name}:`;
+    let at = text.indexOf(needle, from);
+    while (at > 0 && text.charCodeAt(at - 1) !== 10) at = text.indexOf(needle, at + 1);
+    if (at === -1) return undefined;
+    const end = text.indexOf('\n', at);
+    from = end === -1 ? text.length : end;
+    return text.slice(at + needle.length, from).trim();
+  };
 }
 
-function kiBOf(text: string, name: string): number | null {
-  const line = lineOf(text, name);
-  return line?.endsWith(' kB') === true ? integerOf(line.slice(0, -3).trim()) : null;
+function kiBOf(line: string | undefined): number | null {
+  return line?.endsWith(' kB') === true ? integerOf(line.slice(0, -3)) : null;
 }
+
+const numbersOf = (line: string | undefined): (number | null)[] => (line ?? '').split(/\s+/).map(integerOf);
 
 export function parseStatus(text: string): Status {
-  const numbers = (line: string | undefined) => (line ?? '').split(/\s+/).map(integerOf);
+  const read = readerOf(text);
   return {
     // Uid: real, effective, saved, file system. Signals and files go by the effective one.
-    uid: numbers(lineOf(text, 'Uid'))[1] ?? null,
-    namespacePids: numbers(lineOf(text, 'NSpid')).filter((pid) => pid !== null),
-    rssKiB: kiBOf(text, 'VmRSS'),
-    rssAnonKiB: kiBOf(text, 'RssAnon'),
-    rssFileKiB: kiBOf(text, 'RssFile'),
-    rssShmemKiB: kiBOf(text, 'RssShmem'),
-    swapKiB: kiBOf(text, 'VmSwap'),
-    pageTablesKiB: kiBOf(text, 'VmPTE'),
-    lockedKiB: kiBOf(text, 'VmLck'),
-    pinnedKiB: kiBOf(text, 'VmPin'),
-    hugetlbKiB: kiBOf(text, 'HugetlbPages'),
-    threads: integerOf(lineOf(text, 'Threads')),
+    uid: numbersOf(read('Uid'))[1] ?? null,
+    namespacePids: numbersOf(read('NSpid')).filter((pid) => pid !== null),
+    lockedKiB: kiBOf(read('VmLck')),
+    rssKiB: kiBOf(read('VmRSS')),
+    rssAnonKiB: kiBOf(read('RssAnon')),
+    rssFileKiB: kiBOf(read('RssFile')),
+    rssShmemKiB: kiBOf(read('RssShmem')),
+    pageTablesKiB: kiBOf(read('VmPTE')),
+    swapKiB: kiBOf(read('VmSwap')),
+    hugetlbKiB: kiBOf(read('HugetlbPages')),
+    threads: integerOf(read('Threads')),
   };
 }
 
@@ -57,10 +67,12 @@ export interface Rollup {
 }
 
 export function parseRollup(text: string): Rollup {
-  const clean = kiBOf(text, 'Private_Clean');
-  const dirty = kiBOf(text, 'Private_Dirty');
+  const read = readerOf(text);
+  const pssAnonKiB = kiBOf(read('Pss_Anon'));
+  const clean = kiBOf(read('Private_Clean'));
+  const dirty = kiBOf(read('Private_Dirty'));
   return {
-    pssAnonKiB: kiBOf(text, 'Pss_Anon'),
+    pssAnonKiB,
     privateKiB: clean === null || dirty === null ? null : clean + dirty,
   };
 }

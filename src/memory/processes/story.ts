@@ -3,7 +3,7 @@ import type { Capture } from '../contract.ts';
 import { targetKey, type Identity, type ProcessStory, type ThinkOptions } from '../story.ts';
 import { buildFindings } from './build-findings.ts';
 import { driverFindings } from './driver-findings.ts';
-import { isWorthALine, restFindings } from './rest.ts';
+import { restFindings } from './rest.ts';
 import { readShared, shmFindings } from './shm-findings.ts';
 import { look } from './sight.ts';
 import { stuckFindings } from './stuck.ts';
@@ -32,22 +32,27 @@ export function tellProcessStory(capture: Capture, options: ThinkOptions): Proce
   const memory = [...shmFindings(world, shared, telling), ...driverFindings(world, shared, capture, telling)];
 
   const all = [...stuck, ...workers, ...builds, ...rest, ...memory];
+  // Whatever is neither left over nor stuck is somebody's work.
+  const spoken = new Set(
+    [...stuck, ...workers, ...builds.filter((t) => t.finding.class === 'leftover_build')].flatMap((t) => t.procs),
+  );
   const identities: Record<string, Identity> = {};
   for (const { procs, step } of all) {
     if (step?.action !== 'kill') continue;
-    for (const proc of procs) identities[targetKey(proc)] = { uid: proc.uid, exe: proc.exe?.path ?? null };
+    for (const proc of procs) identities[targetKey(proc)] = identityOf(proc);
   }
   return {
-    findings: all
-      .filter((told) => told.step !== null || isWorthALine(told))
-      .map((told) => told.finding)
-      .sort((a, b) => b.kiB - a.kiB),
+    findings: all.map((told) => told.finding).sort((a, b) => b.kiB - a.kiB),
     steps: all.flatMap(({ step }) => (step === null ? [] : [step])),
     identities,
     partial,
-    liveKiB: privateSum([...builds, ...rest].filter((told) => isLive(told)).flatMap((told) => told.procs)),
+    liveKiB: privateSum(world.table.all.filter((proc) => !proc.own && !spoken.has(proc))),
     sighted,
   };
 }
 
-const isLive = ({ finding }: Told): boolean => finding.class !== 'leftover_build';
+/** `exe` as the link reads, so that the actor can compare it as it stands. */
+const identityOf = ({ uid, exe }: Proc): Identity => ({
+  uid,
+  exe: exe === null ? null : exe.deleted ? `${exe.path} (deleted)` : exe.path,
+});

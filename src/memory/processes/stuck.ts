@@ -8,21 +8,18 @@ import { count, largestFirst, ownerWords, privateSum, refOf } from './words.ts';
 const nothing = { low: 0, high: 0 };
 /** Waits that end by themselves: page faults, swap, ordinary disk and network I/O. */
 const passing = /fault|swap|folio|page_wait|wait_on_page|io_schedule|blk_|iomap|submit_bio|nfs_wait|rpc_wait/;
-const inDriver = /\[(nvidia|nvidia_uvm|amdgpu|amdkfd)\]|uvm_|nv_|rm_/;
+const inDriver = /\[(nvidia|nvidia_uvm|amdgpu|amdkfd)\]|\buvm_|\bnvidia_|\bamdgpu_|\bkfd_/;
 
 /**
  * Stuck: waiting without interruption through both looks on something that is not plain I/O, or running only kernel
  * code inside a GPU driver. One look in state D proves nothing: a box that swaps is full of such processes.
  */
 export function isStuck(world: World, proc: Proc): boolean {
-  if (proc.kernel || proc.zombie || proc.own || proc.stateBefore === null) return false;
+  if (proc.kernel || proc.own || proc.state !== proc.stateBefore) return false;
+  if (proc.state === 'R') return inDriver.test(proc.wait) && world.part(proc).role !== 'protected';
+  if (proc.state !== 'D') return false;
   if (world.part(proc).role === 'protected') return false;
-  if (proc.state === 'D' && proc.stateBefore === 'D') {
-    return (proc.cpuShare ?? 1) === 0 && !world.thrashing && !passing.test(proc.wait);
-  }
-  if (proc.state === 'R' && proc.stateBefore === 'R')
-    return inDriver.test(proc.wait) && /uvm|nvidia|amd/.test(proc.wait);
-  return false;
+  return (proc.cpuShare ?? 1) === 0 && !world.thrashing && !passing.test(proc.wait);
 }
 
 export function stuckFindings(world: World): Told[] {

@@ -7,7 +7,7 @@ import { parseCgroup, type Keeper } from './cgroup.ts';
 import { readListings, type Link, type Listings } from './listings.ts';
 import { parseStat, type Stat } from './stat.ts';
 import { parseRollup, parseStatus, type Rollup, type Status } from './status.ts';
-import { integerOf, textOf } from './text.ts';
+import { commandOf, integerOf, textOf } from './text.ts';
 
 /** USER_HZ: 100 on every Linux that runs GPUs. */
 export const ticksPerSecond = 100;
@@ -51,7 +51,7 @@ export interface Proc {
   readonly zombie: boolean;
   /** The collector, its parents and what it started. */
   readonly own: boolean;
-  /** Identity, owner and memory are all known. Whatever is not seen counts as alive. */
+  /** Identity, owner, memory and keeper are all known. Whatever is not seen counts as alive. */
   readonly seen: boolean;
   readonly held: readonly string[];
   /** Text of wchan and stack, where the collector read them. */
@@ -106,6 +106,12 @@ function perProcess(files: Capture['files']): Map<number, Files> {
   return found;
 }
 
+/** The words of a command line, also where the process rewrote it into one string (`nvcc -c x.cu` as a title). */
+export function wordsOf(argv: readonly string[]): readonly string[] {
+  const [only] = argv;
+  return argv.length === 1 && only?.includes(' ') === true ? only.slice(0, 4096).split(/ +/) : argv;
+}
+
 /** NUL-separated; a process may rewrite it without any NUL, pad it, or leave empty arguments in the middle. */
 export function parseCmdline(text: string): string[] {
   const bare = text.replace(/\0+$/, '');
@@ -122,14 +128,19 @@ function statsOf(files: Map<number, Files>): Map<number, Stat> {
 }
 
 /** Private memory in KiB, never from VIRT. Shared copy-on-write pages count in parts where smaps_rollup was read. */
-function privateOf(status: Status | null, rollup: Rollup | null, stat: Stat): { kiB: number; source: MemorySource } {
+function privateOf(
+  status: Status | null,
+  rollup: Rollup | null,
+  stat: Stat,
+  pageKiB: number,
+): { kiB: number; source: MemorySource } {
   if (rollup?.pssAnonKiB != null) return { kiB: rollup.pssAnonKiB, source: 'smaps_rollup' };
   if (status?.rssAnonKiB != null) {
     const kiB = rollup?.privateKiB == null ? status.rssAnonKiB : Math.min(rollup.privateKiB, status.rssAnonKiB);
     return { kiB, source: rollup?.privateKiB == null ? 'RssAnon' : 'smaps_rollup' };
   }
   if (status?.rssKiB != null) return { kiB: status.rssKiB, source: 'rss' };
-  return stat.rssPages === null ? { kiB: 0, source: 'unknown' } : { kiB: stat.rssPages * 4, source: 'rss' };
+  return stat.rssPages === null ? { kiB: 0, source: 'unknown' } : { kiB: stat.rssPages * pageKiB, source: 'rss' };
 }
 
 const ticksOf = (stat: Stat) => (stat.userTicks ?? 0) + (stat.systemTicks ?? 0);
@@ -139,12 +150,15 @@ interface Look {
   readonly listings: Listings;
   readonly uptimeSeconds: number | null;
   readonly own: ReadonlySet<number>;
+  readonly pageKiB: number;
+  /** False on a kernel without control groups: then nobody’s is missing. */
+  readonly cgroupsRead: boolean;
 }
 
 function rowOf(look: Look, first: Stat | null, last: Stat, files: Files): Proc {
   const status = first === null || files.status === undefined ? null : parseStatus(files.status);
   const rollup = files.rollup === undefined ? null : parseRollup(files.rollup);
-  const memory = privateOf(status, rollup, last);
+  const memory = privateOf(status, rollup, last, look.pageKiB);
   const exe = look.listings.links.exe.get(last.pid) ?? null;
   const window = look.capture.windowSeconds;
   const twice = first !== null && first !== last && window > 0;
@@ -169,7 +183,7 @@ function rowOf(look: Look, first: Stat | null, last: Stat, files: Files): Proc {
     exe,
     cwd: look.listings.links.cwd.get(last.pid) ?? null,
     uid,
-    user: uid === null ? null : (look.listings.users.get(uid) ?? null),
+    user: uid === null ? null : (look.listings.users.get(uid) ?? (uid === 0 ? 'root' : null)),
     keeper: files.cgroup === undefined ? { kind: 'none' } : parseCgroup(files.cgroup),
     status,
     cpuShare: twice ? ticks / (window * ticksPerSecond) : null,
@@ -183,7 +197,12 @@ function rowOf(look: Look, first: Stat | null, last: Stat, files: Files): Proc {
     kernel,
     zombie,
     own: look.own.has(last.pid),
-    seen: first !== null && last.startTime !== null && uid !== null && memory.source !== 'unknown',
+    seen:
+      first !== null &&
+      last.startTime !== null &&
+      uid !== null &&
+      memory.source !== 'unknown' &&
+      (files.cgroup !== undefined || !look.cgroupsRead),
     held: look.listings.holders.get(last.pid) ?? [],
     wait: files.wait ?? '',
   };
@@ -221,13 +240,20 @@ export function readTable(capture: Capture): ProcessTable {
     capture,
     listings: readListings(capture),
     uptimeSeconds: uptimeOf(capture),
-    own: ownPids(capture, now.values()),
+    own: ownPids(capture, [...firstLook.values(), ...now.values()]),
+    cgroupsRead: [...files.values()].some((entry) => entry.cgroup !== undefined),
+    pageKiB: (integerOf(commandOf(capture, 'page size').text.trim()) ?? 4096) / 1024,
   };
   const all: Proc[] = [];
   for (const [pid, last] of now) {
     const before = firstLook.get(pid) ?? null;
     const same = before !== null && before.startTime === last.startTime ? before : null;
     all.push(rowOf(look, same, last, same === null ? {} : (files.get(pid) ?? {})));
+  }
+  // On a crowded box only the first look names everybody; the second follows those that weigh something. The others are
+  // there, as parents and leaders, but not seen. One that had weight and is missing now has ended.
+  for (const [pid, stat] of firstLook) {
+    if (!now.has(pid) && files.get(pid)?.status === undefined) all.push(rowOf(look, null, stat, {}));
   }
   all.sort((a, b) => a.pid - b.pid);
   return indexOf(all, look.listings, twoLooks);

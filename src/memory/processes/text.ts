@@ -27,9 +27,19 @@ export function recordsOf(text: string): string[] {
   return text.split('\0').slice(0, -1);
 }
 
-/** A decimal integer of at most 15 digits, so it is exact. Anything else is null: never NaN, never a guess. */
+/**
+ * A decimal integer of at most 15 digits, so it is exact. Anything else is null: never NaN, never a guess. By hand,
+ * because a look at a big box asks this some hundred thousand times.
+ */
 export function integerOf(text: string | undefined): number | null {
-  return text !== undefined && /^\d{1,15}$/.test(text) ? Number(text) : null;
+  if (text === undefined || text.length === 0 || text.length > 15) return null;
+  let value = 0;
+  for (let i = 0; i < text.length; i++) {
+    const digit = text.charCodeAt(i) - 48;
+    if (digit < 0 || digit > 9) return null;
+    value = value * 10 + digit;
+  }
+  return value;
 }
 
 export const baseName = (path: string): string => path.slice(path.lastIndexOf('/') + 1);

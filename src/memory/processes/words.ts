@@ -1,7 +1,7 @@
 /** How findings name things: packages, owners, times, counts. */
 import type { ProcessRef } from '../contract.ts';
 import { escapeText, redactCommand } from '../redact.ts';
-import type { Proc } from './table.ts';
+import { wordsOf, type Proc } from './table.ts';
 import type { GpuUse } from './gpu.ts';
 import { sum } from './predict.ts';
 
@@ -38,8 +38,8 @@ export function startedWords(procs: readonly Proc[], takenAtMs: number): string 
 }
 
 const packagePatterns = [
-  /\/pip-(?:install|req-build)-[^/]+\/([A-Za-z0-9][\w.-]*?)(?:_[0-9a-f]{32})?(?:\/|$)/,
-  /\/(flash[-_]?attn|flash[-_]attention|xformers|vllm|sglang|pytorch|deepspeed|apex|bitsandbytes|flashinfer|causal[-_]conv1d|mamba[-_]ssm|transformer[-_]engine|triton|llama\.cpp|TensorRT-LLM)(?:[-_][\d.]+\w*)?(?:\/|$)/i,
+  /\/pip-(?:install|req-build)-[^/]+\/([A-Za-z0-9][\w.-]*?)(?:_[0-9a-f]{32})?(?:\/|$)/m,
+  /\/(flash[-_]?attn|flash[-_]attention|xformers|vllm|sglang|pytorch|deepspeed|apex|bitsandbytes|flashinfer|causal[-_]conv1d|mamba[-_]ssm|transformer[-_]engine|triton|llama\.cpp|TensorRT-LLM)(?:[-_][\d.]+\w*)?(?:\/|$)/im,
   /\b(flash_attn|flash_fwd|flash_bwd|xformers|vllm|deepspeed|bitsandbytes|flashinfer)(?=[\w-]*\.(?:cu|cpp|cc|o)\b|_2_cuda)/,
 ];
 
@@ -61,9 +61,10 @@ export function packageName(procs: readonly Proc[]): string | null {
 }
 
 function askedPackage(proc: Proc): string | null {
-  const at = proc.argv.slice(0, 12).findIndex((arg) => arg === 'install' || arg === 'wheel' || arg === 'add');
+  const words = wordsOf(proc.argv);
+  const at = words.slice(0, 12).findIndex((arg) => arg === 'install' || arg === 'wheel' || arg === 'add');
   if (at < 1) return null;
-  const name = proc.argv
+  const name = words
     .slice(at + 1, at + 12)
     .find((arg) => /^[A-Za-z][\w.-]*(\[[\w,-]*\])?([=<>~!]=?[\w.*]+)?$/.test(arg));
   return name === undefined ? null : escapeText(name.replace(/[[=<>~!].*$/, ''), 60);
