@@ -241,3 +241,9 @@ export function redactCommand(argv: readonly string[], limit = 200): string {
 }
 
 const programText = (path: string): string => (path.length <= 80 ? path : `…/${path.slice(path.lastIndexOf('/') + 1)}`);
+
+/** The same argument by argument, for a capture that goes to a stranger: still an argv, so it can be diagnosed again. */
+export function redactArgv(argv: readonly string[]): string[] {
+  const program = programOf(argv);
+  return argv.map((raw, at) => (at === 0 && !raw.includes(' ') ? raw : redactArg(argv, at, program)));
+}
