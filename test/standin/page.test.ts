@@ -204,5 +204,9 @@ describe.skipIf(!mayRun)('the page', () => {
     await page.getByRole('button', { name: 'Channels and people' }).click();
     await page.getByRole('radio', { name: /Sam K/ }).check({ force: true });
     await page.getByPlaceholder('Message as Sam').waitFor();
+    await page.locator('#box-chip').click();
+    await page.locator('.free-table').waitFor();
+    await page.getByRole('button', { name: 'Back to the channel' }).click();
+    await page.locator('.free-table').waitFor({ state: 'hidden' });
   });
 });

@@ -246,6 +246,10 @@ $('open-menu').addEventListener('click', () => {
 });
 $('box-chip').addEventListener('click', () => $('app').classList.toggle('aside-open'));
 $('scrim').addEventListener('click', closeDrawers);
+$('close-aside').addEventListener('click', () => {
+  closeThread();
+  closeDrawers();
+});
 $('personas').addEventListener('change', closeDrawers);
 document.addEventListener('keydown', (e) => {
   if (e.key !== 'Escape' || document.querySelector('dialog[open]')) return;
