@@ -57,7 +57,10 @@ type Title = (text: string) => string;
 
 function findingLines(finding: Finding, wrap: Wrap, title: Title): string[] {
   const { low, high } = finding.reclaimableKiB;
-  const back = high > 0 ? `, ${rangeText({ low, high })} can come back` : '';
+  // Dropped cache moves to `free`; it was available before.
+  const how =
+    finding.class === 'page_cache' || finding.class === 'reclaimable_slab' ? 'can move to free' : 'can come back';
+  const back = high > 0 ? `, ${rangeText({ low, high })} ${how}` : '';
   const shown = (finding.processes ?? []).slice(0, shownProcesses).map((proc) => {
     const owner = proc.user ?? (proc.uid === null ? '?' : `uid ${proc.uid}`);
     return wrap(
@@ -82,7 +85,7 @@ const actionWords: Readonly<Record<Finding['action'], string>> = {
   kill: '; can be ended',
   remove_files: '; can be removed',
   ipcrm: '; can be removed',
-  drop_caches: '; can be dropped',
+  drop_caches: '',
   ask_owner: '; ask its owner',
   tell_admin: '; tell an admin',
   none: '',
@@ -160,14 +163,14 @@ function legendLines(entries: readonly string[], width: number): string[] {
   return [...lines, line];
 }
 
-/** Breaks at spaces; a word longer than the line is left whole. Later lines are indented two more. */
+/** Breaks at spaces; a word longer than the line is left whole. Later lines of indented text are indented two more. */
 export function wrapText(text: string, width: number, indent: string): string {
   const lines: string[] = [];
   let line = indent;
   for (const word of text.split(' ')) {
     if (line.trim() !== '' && line.length + 1 + word.length > width) {
       lines.push(line);
-      line = `${indent}  `;
+      line = indent === '' ? '' : `${indent}  `;
     }
     line += line.trim() === '' ? word : ` ${word}`;
   }
