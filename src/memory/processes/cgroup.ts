@@ -14,10 +14,10 @@ export type Keeper =
 
 /**
  * Units whose children are people's own work, not the service's: everything started over ssh on a box without pam_systemd
- * sits in ssh.service for ever, dead or alive.
+ * sits in ssh.service for ever, dead or alive. A pane's scope outlives its tmux: whether that lives, the parents tell.
  */
 const doors =
-  /^(sshd?(@.*)?|crond?|atd|slurmd|getty@.*|serial-getty@.*|docker|containerd|podman|init|user@.*)\.(service|scope)$/;
+  /^(sshd?(@.*)?|crond?|atd|slurmd|getty@.*|serial-getty@.*|docker|containerd|podman|init|user@.*|(tmux|vte)-spawn-.*)\.(service|scope)$/;
 
 const unescape = (name: string): string =>
   name.replace(/\\x([0-9a-f]{2})/g, (_, hex: string) => String.fromCharCode(parseInt(hex, 16)));

@@ -167,4 +167,45 @@ describe('a leftover build', () => {
     expect(killed(tell({ processes: tree }))).toEqual([]);
     expect(killed(tell({ processes: tree.map((p) => ({ ...p, ticks: 0 })) }))).toHaveLength(9);
   });
+
+  it('is found when every process leads a session of its own, the idle uv and ninja beside their compilers included', () => {
+    const cwd = '/tmp/demo-x (deleted)';
+    const own = { ppid: 1, uid: 0, cgroup: '0::/', cwd, anonKiB: 100 * 1024, exe: '/usr/bin/node' };
+    const processes: ProcSpec[] = [
+      { ...own, pid: 5101, comm: 'uv', argv: ['uv', 'pip', 'install', 'flash-attn'] },
+      { ...own, pid: 5102, comm: 'ninja', argv: ['ninja', '-v'] },
+      { ...own, pid: 5103, comm: 'cicc', argv: ['cicc', 'flash_bwd_hdim64.cu'] },
+      // A rewritten title: one string, and a name cut at 15 bytes.
+      { ...own, pid: 5104, comm: 'ptxas -v -o x.c', argv: ['ptxas -v -o x.cubin flash_fwd_hdim64.ptx'] },
+    ];
+    for (const folder of [cwd, '/tmp/demo-x', '/']) {
+      const story = tell({ processes: processes.map((p) => ({ ...p, cwd: folder })) });
+      expect([...killed(story)].sort()).toEqual([5101, 5102, 5103, 5104]);
+    }
+    // Alone, an idle uv below init may wait for its download.
+    expect(killed(tell({ processes: processes.slice(0, 2).map((p) => ({ ...p, cwd: '/' })) }))).toEqual([]);
+  });
+
+  it('is found on a crowded box, where small processes show in the first look alone', () => {
+    const crowd: ProcSpec[] = Array.from({ length: 500 }, (_, i) => ({
+      pid: 20_000 + i,
+      ppid: 900,
+      comm: i === 0 ? 'cudafe++' : 'sleep',
+      laterStat: null,
+      without: ['status', 'cmdline', 'cgroup', 'links'],
+    }));
+    const story = tell({ processes: [...tornBuild(3), ...crowd] });
+    expect(story.sighted).toBe(true);
+    expect(killed(story)).toHaveLength(7);
+    // A session leader too small to be followed is still there.
+    const leader: ProcSpec = {
+      pid: 4000,
+      ppid: 900,
+      comm: 'bash',
+      laterStat: null,
+      without: ['status', 'cmdline', 'cgroup', 'links'],
+    };
+    const attended = tornBuild(3, { tty: 34816 });
+    expect(killed(tell({ processes: [...attended, leader, ...crowd] }))).toEqual([]);
+  });
 });

@@ -130,6 +130,7 @@ describe('parseCgroup', () => {
     ['0::/user.slice/user-1001.slice/session-12.scope', { kind: 'login', session: '12' }],
     ['0::/user.slice/user-1001.slice/user@1001.service/init.scope', { kind: 'none' }],
     ['0::/system.slice/ssh.service', { kind: 'none' }],
+    ['0::/user.slice/user-1001.slice/user@1001.service/tmux-spawn-ab.scope', { kind: 'none' }],
     ['0::/system.slice/sshd@3-10.0.0.1:22.service', { kind: 'none' }],
     ['0::/', { kind: 'none' }],
     ['', { kind: 'none' }],
