@@ -134,7 +134,7 @@ describe.skipIf(!mayRun)('the page', () => {
     await page.getByText('You asked, so you cannot approve.').waitFor();
     await page.getByText('Only visible to you').waitFor();
 
-    await page.getByRole('radio', { name: /Sam K/ }).check({ force: true });
+    await page.locator('.persona', { hasText: 'Sam K.' }).click();
     await page.getByPlaceholder('Message as Sam').waitFor();
     expect(await page.getByText('You asked, so you cannot approve.').count()).toBe(0);
     await page.getByRole('button', { name: 'Approve' }).click();
@@ -202,7 +202,7 @@ describe.skipIf(!mayRun)('the page', () => {
     await page.locator('table').first().waitFor();
     expect(await page.evaluate('document.documentElement.scrollWidth')).toBeLessThanOrEqual(390);
     await page.getByRole('button', { name: 'Channels and people' }).click();
-    await page.getByRole('radio', { name: /Sam K/ }).check({ force: true });
+    await page.locator('.persona', { hasText: 'Sam K.' }).click();
     await page.getByPlaceholder('Message as Sam').waitFor();
     await page.locator('#box-chip').click();
     await page.locator('.free-table').waitFor();
