@@ -29,6 +29,13 @@ export function storeSocketPath(databaseDir: string): string {
   return join(tmpdir(), `reclaim-${createHash('sha256').update(path).digest('hex').slice(0, 24)}.sock`);
 }
 
+/** readline says the socket's errors a second time; they are dealt with where the socket closes. */
+function linesOf(socket: Socket, heard: (line: string) => void): void {
+  createInterface({ input: socket })
+    .on('line', heard)
+    .on('error', () => undefined);
+}
+
 const say = (socket: Socket, line: Line) => {
   if (socket.writable) socket.write(`${JSON.stringify(line)}\n`);
 };
@@ -57,7 +64,7 @@ export async function serveStore(store: Store, path: string): Promise<{ close():
       stop();
       sockets.delete(socket);
     });
-    createInterface({ input: socket }).on('line', (line) => {
+    linesOf(socket, (line) => {
       // A line that is not ours ends the conversation: there is no way to answer it.
       respond(store, socket, line).catch(() => socket.destroy());
     });
@@ -98,7 +105,7 @@ class SocketStore implements Store {
 
   constructor(socket: Socket) {
     this.#socket = socket;
-    createInterface({ input: socket }).on('line', (line) => {
+    linesOf(socket, (line) => {
       this.#heard(line);
     });
     socket.on('error', () => undefined);
