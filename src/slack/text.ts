@@ -135,33 +135,6 @@ export function withPeople(sentence: string, known: ReadonlySet<string>): Piece[
   return pieces.filter((p) => p !== '');
 }
 
-/** KiB the way `free -h` writes it: three digits at most, binary units. */
-export function size(kiB: number): string {
-  const sign = kiB < 0 ? '-' : '';
-  let value = Math.abs(kiB);
-  if (value === 0) return '0B';
-  const units = ['Ki', 'Mi', 'Gi', 'Ti', 'Pi'];
-  let unit = 0;
-  while (value >= 1023.5 && unit < units.length - 1) {
-    value /= 1024;
-    unit += 1;
-  }
-  const digits = unit > 0 && value < 9.95 ? value.toFixed(1) : Math.round(value).toString();
-  return `${sign}${digits}${units[unit] ?? ''}`;
-}
-
-/** `250Gi to 254Gi`, or one figure when both ends read the same. */
-export function sizeRange(range: { readonly low: number; readonly high: number }): string {
-  const low = size(range.low);
-  const high = size(range.high);
-  return low === high ? high : `${low} to ${high}`;
-}
-
-/** +12Gi, -3Mi or 0B: the sign is the meaning, never a colour. */
-export function signed(kiB: number): string {
-  return kiB > 0 ? `+${size(kiB)}` : size(kiB);
-}
-
 export const plural = (n: number, one: string, many = `${one}s`): string => `${n} ${n === 1 ? one : many}`;
 
 /** Milliseconds as a person would say them: `8 s`, `3 min`, `2 h`. */

@@ -31,7 +31,9 @@ export function header(text: string): HeaderBlock {
 export function context(...lines: (readonly Piece[])[]): ContextBlock {
   return {
     type: 'context',
-    elements: lines.slice(0, 10).map((pieces) => ({ type: 'mrkdwn', text: mrkdwn(pieces, 2000) || ' ', verbatim: true })),
+    elements: lines
+      .slice(0, 10)
+      .map((pieces) => ({ type: 'mrkdwn', text: mrkdwn(pieces, 2000) || ' ', verbatim: true })),
   };
 }
 
@@ -68,7 +70,10 @@ export function rich(parts: readonly RichPart[], maxPerPiece = 1500): RichTextBl
     type: 'rich_text',
     elements: parts.map((part) => {
       if ('pre' in part) {
-        return { type: 'rich_text_preformatted', elements: [{ type: 'text', text: cut(readable(part.pre), 3500) || ' ' }] };
+        return {
+          type: 'rich_text_preformatted',
+          elements: [{ type: 'text', text: cut(readable(part.pre), 3500) || ' ' }],
+        };
       }
       if ('line' in part) {
         return { type: 'rich_text_section', elements: part.line.map((p) => toRich(p, maxPerPiece)) };

@@ -1,0 +1,34 @@
+/** From a record to what is sent for one of its views. The newest state always wins: nothing is rendered ahead of time. */
+import type { RequestRecord, View } from '../../requests/types.ts';
+import { renderCard, type CardContext } from './card.ts';
+import type { Message } from './elements.ts';
+import { planFitsCard } from './plan.ts';
+import { planFile, renderDetails, renderOutcome, type TextFile } from './thread.ts';
+
+export type Rendered =
+  | { readonly kind: 'message'; readonly message: Message }
+  | { readonly kind: 'file'; readonly file: TextFile }
+  /** There is nothing to show (any more) for this view. */
+  | { readonly kind: 'nothing' };
+
+/** `receipt` is the finished receipt file, made where the audit events are at hand. */
+export function renderView(record: RequestRecord, view: View, ctx: CardContext, receipt?: TextFile): Rendered {
+  switch (view) {
+    case 'card':
+      return { kind: 'message', message: renderCard(record, ctx) };
+    case 'outcome':
+      return { kind: 'message', message: renderOutcome(record) };
+    case 'details': {
+      const message = renderDetails(record);
+      return message === null ? { kind: 'nothing' } : { kind: 'message', message };
+    }
+    case 'plan_file': {
+      const file = record.plan === null || planFitsCard(record.plan) ? null : planFile(record);
+      return file === null ? { kind: 'nothing' } : { kind: 'file', file };
+    }
+    case 'receipt_file':
+      return receipt === undefined ? { kind: 'nothing' } : { kind: 'file', file: receipt };
+    case 'picture':
+      return { kind: 'nothing' };
+  }
+}

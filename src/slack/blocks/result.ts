@@ -1,0 +1,138 @@
+/** A run while it works and when it has ended: steps with expected and measured, before and after, what is left. */
+import type { RichTextBlock } from '@slack/types';
+import type { RunReport, StepReport, TargetResult } from '../../memory/contract.ts';
+import { renderFreeDiff } from '../../memory/free-table.ts';
+import { deltaText, rangeText, sizeText } from '../../memory/sizes.ts';
+import type { RequestRecord } from '../../requests/types.ts';
+import { cut, duration, oneLine, type Piece } from '../text.ts';
+import { rich, type RichPart } from './elements.ts';
+import { processesOf, stepTitle } from './plan.ts';
+import { classWords, resultWords, stepMarks, stepStateWords } from './words.ts';
+
+const stepsShown = 10;
+
+/** `79 ended after TERM, 1 already gone`. */
+function resultsInWords(step: StepReport): string {
+  const counts = new Map<TargetResult, number>();
+  for (const target of step.targets) {
+    if (target.result !== undefined) counts.set(target.result, (counts.get(target.result) ?? 0) + 1);
+  }
+  if (step.action === 'drop_caches') return '';
+  return [...counts].map(([result, n]) => `${n} ${resultWords[result]}`).join(', ');
+}
+
+function measuredText(step: StepReport): string {
+  if (step.measured === undefined) return 'measured: not measured';
+  const { freeKiB, availableKiB, byClass } = step.measured;
+  const classes = Object.entries(byClass)
+    .filter(([, kiB]) => Math.abs(kiB) >= 1024)
+    .sort((a, b) => Math.abs(b[1]) - Math.abs(a[1]))
+    .slice(0, 3)
+    .map(([name, kiB]) => `${name.replaceAll('_', ' ')} ${deltaText(-kiB)}`);
+  const where = classes.length === 0 ? '' : ` (${classes.join(', ')})`;
+  return `measured: ${sizeText(freeKiB)} to free, ${sizeText(availableKiB)} to available${oneLine(where)}`;
+}
+
+function stepLines(step: StepReport, n: number, record: RequestRecord): Piece[] {
+  const results = resultsInWords(step);
+  const reason = step.reason === undefined ? '' : `: ${cut(oneLine(step.reason), 200)}`;
+  const lines: Piece[] = [
+    { bold: `${stepMarks[step.state]} ${n}. ${stepTitle(step, processesOf(record))}` },
+    ` – ${stepStateWords[step.state]}${reason}`,
+  ];
+  if (results !== '') lines.push(`\n${results}`);
+  lines.push(
+    `\nexpected: ${rangeText(step.expectedFreeKiB)} to free, ${rangeText(step.expectedAvailableKiB)} to available`,
+  );
+  if (step.state !== 'not_run' && step.state !== 'skipped') lines.push(`\n${measuredText(step)}`);
+  return lines;
+}
+
+/** Steps that tick as they end, and what is being waited for right now. */
+export function progressParts(record: RequestRecord): RichTextBlock {
+  const ended = record.run?.report?.steps ?? [];
+  const known = new Map(ended.map((s) => [s.id, s]));
+  const steps = record.plan?.steps ?? [];
+  const parts: RichPart[] = [{ line: [{ bold: 'Steps' }] }];
+  let nowShown = false;
+  for (const [i, step] of steps.slice(0, stepsShown).entries()) {
+    const report = known.get(step.id);
+    if (report !== undefined && report.state !== 'not_run') {
+      parts.push({ line: stepLines(report, i + 1, record) });
+      continue;
+    }
+    const doing = nowShown ? '' : (record.run?.doing ?? '');
+    const title = `${i + 1}. ${stepTitle(step, processesOf(record))}`;
+    const state = doing === '' ? ' – not started' : ` – now: ${cut(oneLine(doing), 200)}`;
+    nowShown ||= doing !== '';
+    parts.push({ line: [{ bold: `${doing === '' ? '·' : '▸'} ${title}` }, state] });
+  }
+  const more = steps.length - stepsShown;
+  if (more > 0) parts.push({ line: [`and ${more} more steps`] });
+  if (!nowShown && record.run?.doing !== undefined)
+    parts.push({ line: [`Now: ${cut(oneLine(record.run.doing), 200)}`] });
+  return rich(parts);
+}
+
+export function beforeAfter(report: RunReport): RichTextBlock {
+  return rich([{ line: [{ bold: 'Memory before and after' }] }, { pre: renderFreeDiff(report.before, report.after) }]);
+}
+
+export function stepResults(report: RunReport, record: RequestRecord): RichTextBlock | null {
+  if (report.steps.length === 0) return null;
+  const parts: RichPart[] = [{ line: [{ bold: 'Steps, expected against measured' }] }];
+  for (const [i, step] of report.steps.slice(0, stepsShown).entries()) {
+    parts.push({ line: stepLines(step, i + 1, record) });
+  }
+  const more = report.steps.length - stepsShown;
+  if (more > 0) parts.push({ line: [`and ${more} more steps, all in the receipt`] });
+  return rich(parts);
+}
+
+/** What no step of ours caused, what is left and why, and how to avoid it next time. */
+export function afterwards(report: RunReport): RichTextBlock | null {
+  const parts: RichPart[] = [];
+  const { freeKiB, availableKiB } = report.other;
+  if (Math.abs(freeKiB) >= 64 * 1024 || Math.abs(availableKiB) >= 64 * 1024) {
+    parts.push({
+      line: [
+        { bold: 'Other activity on the box meanwhile: ' },
+        `${deltaText(freeKiB)} free, ${deltaText(availableKiB)} available. Not ours.`,
+      ],
+    });
+  }
+  const left = report.diagnosis.findings.filter((f) => f.action !== 'kill' && f.kiB >= 256 * 1024).slice(0, 4);
+  const stayed = report.steps.flatMap((s) =>
+    s.targets.filter((t) => t.result === 'still_there' || t.result === 'respawned'),
+  );
+  if (left.length > 0 || stayed.length > 0) {
+    parts.push({ line: [{ bold: 'What is left, and why' }] });
+    const lines = left.map((f) => [
+      `${sizeText(f.kiB)} ${classWords[f.class]}: ${cut(oneLine(f.evidence[0] ?? 'it was not part of the plan'), 200)}`,
+    ]);
+    if (stayed.length > 0) lines.push([`${stayed.length} targets of the plan stayed or came back`]);
+    parts.push({ list: lines });
+  }
+  if (report.advice.length > 0) {
+    parts.push({ line: [{ bold: 'How to avoid it next time' }] });
+    parts.push({ list: report.advice.slice(0, 6).map((a) => [cut(oneLine(a), 300)]) });
+  }
+  return parts.length === 0 ? null : rich(parts);
+}
+
+/** One line for notifications and the thread: figures only, no host text. */
+export function gainSentence(report: RunReport): string {
+  const { before, after } = report;
+  return (
+    `used before ${sizeText(before.usedKiB)}, after ${sizeText(after.usedKiB)}; ` +
+    `available before ${sizeText(before.availableKiB)}, after ${sizeText(after.availableKiB)}. ` +
+    `${report.steps
+      .filter((s) => s.measured !== undefined)
+      .map(
+        (s) =>
+          `${s.action.replaceAll('_', ' ')}: expected ${rangeText(s.expectedFreeKiB)}, measured ${sizeText(s.measured?.freeKiB ?? 0)}`,
+      )
+      .slice(0, 5)
+      .join('; ')}`
+  ).trim();
+}
