@@ -4,7 +4,7 @@ import type { RunReport, StepReport, TargetResult } from '../../memory/contract.
 import { renderFreeDiff } from '../../memory/free-table.ts';
 import { deltaText, rangeText, sizeText } from '../../memory/sizes.ts';
 import type { RequestRecord } from '../../requests/types.ts';
-import { cut, duration, oneLine, type Piece } from '../text.ts';
+import { cut, oneLine, type Piece } from '../text.ts';
 import { rich, type RichPart } from './elements.ts';
 import { processesOf, stepTitle } from './plan.ts';
 import { classWords, resultWords, stepMarks, stepStateWords } from './words.ts';
@@ -61,7 +61,7 @@ export function progressParts(record: RequestRecord): RichTextBlock {
       parts.push({ line: stepLines(report, i + 1, record) });
       continue;
     }
-    const doing = nowShown ? '' : (record.run?.doing ?? '');
+    const doing: string = nowShown ? '' : (record.run?.doing ?? '');
     const title = `${i + 1}. ${stepTitle(step, processesOf(record))}`;
     const state = doing === '' ? ' – not started' : ` – now: ${cut(oneLine(doing), 200)}`;
     nowShown ||= doing !== '';
