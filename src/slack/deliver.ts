@@ -1,0 +1,143 @@
+/** Sends one delivery: posts, edits or uploads the newest state, and finds what an earlier try already posted. */
+import type { WebClient } from '@slack/web-api';
+import { z } from 'zod';
+import { deliveryKey, type Delivery, type RequestRecord } from '../requests/types.ts';
+import type { Message } from './blocks/elements.ts';
+import type { TextFile } from './blocks/thread.ts';
+import { failureOf } from './failures.ts';
+
+export interface Address {
+  readonly channel: string;
+  readonly threadTs?: string;
+}
+
+const eventType = 'reclaim';
+const pageSize = 200;
+const pagesAtMost = 5;
+
+const messageSchema = z.object({
+  ts: z.string(),
+  metadata: z
+    .object({ event_type: z.string(), event_payload: z.record(z.string(), z.unknown()) })
+    .partial()
+    .optional(),
+  files: z.array(z.object({ name: z.string().nullish() })).optional(),
+});
+type Posted = z.infer<typeof messageSchema>;
+
+/** Reads what was posted since the request was made, until `is` recognises one. */
+async function findPosted(
+  client: WebClient,
+  to: Address,
+  since: string,
+  is: (message: Posted) => boolean,
+): Promise<string | null> {
+  // A minute earlier, for clocks that differ.
+  const oldest = String(Math.floor(Date.parse(since) / 1000) - 60);
+  let cursor: string | undefined;
+  for (let page = 0; page < pagesAtMost; page += 1) {
+    const common = {
+      channel: to.channel,
+      oldest,
+      limit: pageSize,
+      include_all_metadata: true,
+      ...(cursor === undefined ? {} : { cursor }),
+    };
+    const answer =
+      to.threadTs === undefined
+        ? await client.conversations.history(common)
+        : await client.conversations.replies({ ...common, ts: to.threadTs });
+    const found = z
+      .array(messageSchema)
+      .parse(answer.messages ?? [])
+      .find(is);
+    if (found !== undefined) return found.ts;
+    cursor = answer.response_metadata?.next_cursor;
+    if (cursor === undefined || cursor === '') return null;
+  }
+  return null;
+}
+
+const payloadOf = (message: Message) => ({ text: message.text, blocks: message.blocks });
+
+/** Blocks Slack refuses are said again as plain text: a poorer message is better than none. */
+async function orPlainText<T>(
+  message: Message,
+  send: (payload: { text: string; blocks: Message['blocks'] }) => Promise<T>,
+) {
+  try {
+    return await send(payloadOf(message));
+  } catch (error) {
+    if (failureOf(error).kind !== 'payload') throw error;
+    return await send({ text: message.text, blocks: [] });
+  }
+}
+
+export async function postMessage(client: WebClient, to: Address, key: string, message: Message): Promise<string> {
+  const answer = await orPlainText(message, (payload) =>
+    client.chat.postMessage({
+      channel: to.channel,
+      ...payload,
+      ...(to.threadTs === undefined ? {} : { thread_ts: to.threadTs }),
+      unfurl_links: false,
+      unfurl_media: false,
+      metadata: { event_type: eventType, event_payload: { key } },
+    }),
+  );
+  return z.string().parse(answer.ts);
+}
+
+export async function editMessage(client: WebClient, channel: string, ts: string, key: string, message: Message) {
+  await orPlainText(message, (payload) =>
+    client.chat.update({
+      channel,
+      ts,
+      ...payload,
+      metadata: { event_type: eventType, event_payload: { key } },
+    }),
+  );
+}
+
+/** Posts or edits. Returns the timestamp of the message. */
+export async function sendMessage(
+  client: WebClient,
+  to: Address,
+  delivery: Delivery,
+  record: RequestRecord,
+  message: Message,
+): Promise<string> {
+  const { key } = delivery;
+  let ts = delivery.messageTs ?? null;
+  if (ts === null && delivery.attempts > 1) {
+    ts = await findPosted(client, to, record.createdAt, (m) => m.metadata?.event_payload?.key === key);
+  }
+  if (ts !== null) {
+    try {
+      await editMessage(client, to.channel, ts, key, message);
+      return ts;
+    } catch (error) {
+      if (failureOf(error).kind !== 'gone') throw error;
+    }
+  }
+  return await postMessage(client, to, key, message);
+}
+
+/** Uploads a file into the thread, unless one of its name is there already. */
+export async function sendFile(
+  client: WebClient,
+  to: Address,
+  delivery: Delivery,
+  record: RequestRecord,
+  file: TextFile,
+): Promise<void> {
+  if (delivery.attempts > 1) {
+    const named = (m: Posted) => m.files?.some((f) => f.name === file.filename) === true;
+    if ((await findPosted(client, to, record.createdAt, named)) !== null) return;
+  }
+  const about = { filename: file.filename, title: file.title, content: file.content, initial_comment: file.comment };
+  await (to.threadTs === undefined
+    ? client.filesUploadV2({ ...about, channel_id: to.channel })
+    : client.filesUploadV2({ ...about, channel_id: to.channel, thread_ts: to.threadTs }));
+}
+
+export const cardKey = (record: Pick<RequestRecord, 'id'>): string => deliveryKey(record.id, 'card');

@@ -1,0 +1,231 @@
+/**
+ * Delivers what the store holds for Slack. Each delivery is rendered from the newest record at the moment it is sent;
+ * whatever fails is tried again until it arrives or Slack refuses it for good, and then the reason is kept.
+ */
+import { randomUUID } from 'node:crypto';
+import type { WebClient } from '@slack/web-api';
+import type { Logger } from 'pino';
+import type { Clock } from '../clock.ts';
+import type { Store } from '../requests/store.ts';
+import { deliveryKey, type Delivery, type RequestRecord } from '../requests/types.ts';
+import type { CardContext } from './blocks/card.ts';
+import { renderView } from './blocks/render.ts';
+import type { TextFile } from './blocks/thread.ts';
+import { isFinal } from './blocks/words.ts';
+import { cardKey, editMessage, sendFile, sendMessage, type Address } from './deliver.ts';
+import { failureOf, type Failure } from './failures.ts';
+
+export interface PosterParts {
+  readonly store: Store;
+  readonly clock: Clock;
+  readonly log: Logger;
+  /** For posts alone: interactive calls must never wait behind them. Rejects rate-limited calls, retries nothing itself. */
+  readonly client: WebClient;
+  readonly cardContext: Omit<CardContext, 'now' | 'planFilePosted'>;
+  /** Makes the receipt of an ended run. */
+  readonly receipt: (record: RequestRecord) => Promise<TextFile | undefined>;
+}
+
+export interface Poster {
+  stop(): Promise<void>;
+}
+
+/** Slack allows about one post per second and channel; edits of one message are gathered for longer. */
+const betweenSendsMs = 1000;
+const betweenEditsMs = 1500;
+const claimMs = 60_000;
+const idleMs = 1000;
+const inFlightAtMost = 20;
+const longestBackoffMs = 60_000;
+
+type Outcome = Parameters<Store['settleDelivery']>[2];
+type Verdict = Outcome | { readonly waitMs: number };
+
+class OutboxPoster implements Poster {
+  readonly #parts: PosterParts;
+  readonly #claimer = `poster-${randomUUID()}`;
+  readonly #stopping = new AbortController();
+  readonly #channels = new Map<string, { tail: Promise<void>; freeAt: number }>();
+  readonly #lastEdit = new Map<string, { at: number; state: string }>();
+  readonly #unsubscribe: () => void;
+  readonly #loop: Promise<void>;
+  #inFlight = 0;
+  #wake: () => void = () => undefined;
+
+  constructor(parts: PosterParts) {
+    this.#parts = parts;
+    this.#unsubscribe = parts.store.onDelivery(() => {
+      this.#wake();
+    });
+    this.#loop = this.#run();
+  }
+
+  async stop(): Promise<void> {
+    this.#unsubscribe();
+    this.#stopping.abort(new Error('the poster stops'));
+    this.#wake();
+    await this.#loop;
+    await Promise.allSettled([...this.#channels.values()].map((c) => c.tail));
+  }
+
+  async #run(): Promise<void> {
+    const { store, log } = this.#parts;
+    while (!this.#stopping.signal.aborted) {
+      const room = inFlightAtMost - this.#inFlight;
+      let claimed: Delivery[] = [];
+      try {
+        if (room > 0) claimed = await store.claimDeliveries(this.#claimer, claimMs, room);
+      } catch (error) {
+        log.warn({ err: error }, 'the store does not hand out deliveries; trying again');
+      }
+      for (const delivery of claimed) this.#enqueue(delivery);
+      if (claimed.length === 0) await this.#pause();
+    }
+  }
+
+  /** Until something is put up for delivery, something in flight has ended, or a second has passed. */
+  async #pause(): Promise<void> {
+    const woken = new AbortController();
+    this.#wake = () => {
+      woken.abort();
+    };
+    const signal = AbortSignal.any([woken.signal, this.#stopping.signal]);
+    await this.#parts.clock.sleep(idleMs, signal).catch(() => undefined);
+  }
+
+  #enqueue(delivery: Delivery): void {
+    const channel = this.#channels.get(delivery.channel) ?? { tail: Promise.resolve(), freeAt: 0 };
+    this.#channels.set(delivery.channel, channel);
+    this.#inFlight += 1;
+    channel.tail = channel.tail.then(async () => {
+      try {
+        await this.#deliver(delivery, channel);
+      } catch (error) {
+        // The claim runs out by itself and somebody takes it up again.
+        this.#parts.log.error({ err: error, delivery: delivery.key }, 'a delivery could not be settled');
+      } finally {
+        this.#inFlight -= 1;
+        this.#wake();
+      }
+    });
+  }
+
+  async #deliver(delivery: Delivery, channel: { freeAt: number }): Promise<void> {
+    const { store, clock } = this.#parts;
+    if (this.#stopping.signal.aborted) return await this.#settle(delivery, { waitMs: 0 });
+    const lock = `send.${delivery.requestId}`;
+    // One sender per request across all gateways, so that an older state never lands on a newer one.
+    if (!(await store.hold(lock, this.#claimer, claimMs))) return await this.#settle(delivery, { waitMs: 300 });
+    try {
+      const waitMs = channel.freeAt - clock.now();
+      if (waitMs > 0) await clock.sleep(waitMs, this.#stopping.signal).catch(() => undefined);
+      const verdict = await this.#send(delivery, channel);
+      await this.#settle(delivery, verdict);
+    } finally {
+      await store.release(lock, this.#claimer);
+    }
+  }
+
+  async #settle(delivery: Delivery, verdict: Verdict): Promise<void> {
+    const { store, clock } = this.#parts;
+    const outcome = 'waitMs' in verdict ? { retryAt: new Date(clock.now() + verdict.waitMs).toISOString() } : verdict;
+    await store.settleDelivery(delivery.key, this.#claimer, outcome);
+  }
+
+  async #send(delivery: Delivery, channel: { freeAt: number }): Promise<Verdict> {
+    const { store, clock, log } = this.#parts;
+    const record = await store.get(delivery.requestId);
+    if (record === null) return { givenUp: 'the request is not in the store any more' };
+    const to = await this.#address(delivery, record);
+    if ('waitMs' in to || 'givenUp' in to) return to;
+    const early = this.#tooEarly(delivery, record);
+    if (early > 0) return { waitMs: early };
+    try {
+      const sent = await this.#perform(delivery, record, to);
+      if (sent.called) channel.freeAt = clock.now() + betweenSendsMs;
+      if (delivery.view === 'card') this.#remember(delivery, record);
+      return { delivered: delivery.revision, ...(sent.ts === undefined ? {} : { messageTs: sent.ts }) };
+    } catch (error) {
+      const failure = failureOf(error);
+      const facts = { delivery: delivery.key, attempts: delivery.attempts, reason: failure.reason };
+      if (failure.kind === 'permanent' || failure.kind === 'payload') {
+        log.error({ ...facts, err: error }, 'Slack refuses a message for good');
+        return { givenUp: failure.reason };
+      }
+      log.warn(facts, 'a message did not arrive; trying again');
+      const ms = backoffMs(failure, delivery.attempts);
+      channel.freeAt = clock.now() + (failure.kind === 'wait' ? ms : betweenSendsMs);
+      return { waitMs: ms };
+    }
+  }
+
+  /** Where it goes. Whatever belongs into a card's thread waits for the card. */
+  async #address(
+    delivery: Delivery,
+    record: RequestRecord,
+  ): Promise<Address | { waitMs: number } | { givenUp: string }> {
+    const { channel } = delivery;
+    const threaded = record.threadTs === undefined ? {} : { threadTs: record.threadTs };
+    if (delivery.view === 'card') return { channel, ...threaded };
+    const card = await this.#parts.store.delivery(cardKey(record));
+    if (card?.givenUp !== undefined) return { givenUp: `its card could not be posted: ${card.givenUp}` };
+    const cardIsCurrent = card !== null && card.deliveredRevision >= card.revision;
+    if (delivery.view === 'outcome' && !cardIsCurrent) return { waitMs: 300 };
+    if (card?.messageTs === undefined) return { waitMs: 300 };
+    return { channel, threadTs: record.threadTs ?? card.messageTs };
+  }
+
+  /** Milliseconds a mere progress edit still has to wait. First posts and changes of state go at once. */
+  #tooEarly(delivery: Delivery, record: RequestRecord): number {
+    const last = this.#lastEdit.get(delivery.key);
+    if (delivery.view !== 'card' || last === undefined || isFinal(record) || last.state !== record.state) return 0;
+    return last.at + betweenEditsMs - this.#parts.clock.now();
+  }
+
+  #remember(delivery: Delivery, record: RequestRecord): void {
+    if (isFinal(record)) this.#lastEdit.delete(delivery.key);
+    else this.#lastEdit.set(delivery.key, { at: this.#parts.clock.now(), state: record.state });
+  }
+
+  async #perform(delivery: Delivery, record: RequestRecord, to: Address): Promise<{ called: boolean; ts?: string }> {
+    const { client, store } = this.#parts;
+    const planFile = await store.delivery(deliveryKey(record.id, 'plan_file'));
+    const posted = planFile !== null && planFile.deliveredRevision >= planFile.revision;
+    const receipt = delivery.view === 'receipt_file' ? await this.#parts.receipt(record) : undefined;
+    const rendered = renderView(record, delivery.view, this.#context(posted), receipt);
+    switch (rendered.kind) {
+      case 'nothing':
+        return { called: false };
+      case 'message':
+        return { called: true, ts: await sendMessage(client, to, delivery, record, rendered.message) };
+      case 'file':
+        await sendFile(client, to, delivery, record, rendered.file);
+        if (delivery.view === 'plan_file') await this.#allowApproval(record, to);
+        return { called: true };
+    }
+  }
+
+  #context(planFilePosted: boolean): CardContext {
+    return { ...this.#parts.cardContext, now: this.#parts.clock.now(), planFilePosted };
+  }
+
+  /** The whole plan is in the thread now, so the card may offer to approve it. Done before the file counts as delivered. */
+  async #allowApproval(record: RequestRecord, to: Address): Promise<void> {
+    const card = await this.#parts.store.delivery(cardKey(record));
+    if (card?.messageTs === undefined) return;
+    const rendered = renderView(record, 'card', this.#context(true));
+    if (rendered.kind !== 'message') return;
+    await editMessage(this.#parts.client, to.channel, card.messageTs, card.key, rendered.message);
+  }
+}
+
+/** Doubles from one second to a minute; a wait Slack names is kept as it is. */
+function backoffMs(failure: Failure, attempts: number): number {
+  if (failure.kind === 'wait') return failure.ms;
+  return Math.min(longestBackoffMs, 1000 * 2 ** Math.min(10, Math.max(0, attempts - 1)));
+}
+
+/** Starts delivering; `stop` lets what is under way end. */
+export function startPoster(parts: PosterParts): Poster {
+  return new OutboxPoster(parts);
+}
