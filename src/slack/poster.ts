@@ -50,7 +50,9 @@ class OutboxPoster implements Poster {
   readonly #unsubscribe: () => void;
   readonly #loop: Promise<void>;
   #inFlight = 0;
-  #wake: () => void = () => undefined;
+  /** Set by a wake-up that came while nobody was waiting for one. */
+  #news = false;
+  #endPause: () => void = () => undefined;
 
   constructor(parts: PosterParts) {
     this.#parts = parts;
@@ -58,6 +60,11 @@ class OutboxPoster implements Poster {
       this.#wake();
     });
     this.#loop = this.#run();
+  }
+
+  #wake(): void {
+    this.#news = true;
+    this.#endPause();
   }
 
   async stop(): Promise<void> {
@@ -86,9 +93,11 @@ class OutboxPoster implements Poster {
   /** Until something is put up for delivery, something in flight has ended, or a second has passed. */
   async #pause(): Promise<void> {
     const woken = new AbortController();
-    this.#wake = () => {
+    this.#endPause = () => {
       woken.abort();
     };
+    if (this.#news) woken.abort();
+    this.#news = false;
     const signal = AbortSignal.any([woken.signal, this.#stopping.signal]);
     await this.#parts.clock.sleep(idleMs, signal).catch(() => undefined);
   }
@@ -112,10 +121,16 @@ class OutboxPoster implements Poster {
 
   async #deliver(delivery: Delivery, channel: { freeAt: number }): Promise<void> {
     const { store, clock } = this.#parts;
-    if (this.#stopping.signal.aborted) return await this.#settle(delivery, { waitMs: 0 });
+    if (this.#stopping.signal.aborted) {
+      await this.#settle(delivery, { waitMs: 0 });
+      return;
+    }
     const lock = `send.${delivery.requestId}`;
     // One sender per request across all gateways, so that an older state never lands on a newer one.
-    if (!(await store.hold(lock, this.#claimer, claimMs))) return await this.#settle(delivery, { waitMs: 300 });
+    if (!(await store.hold(lock, this.#claimer, claimMs))) {
+      await this.#settle(delivery, { waitMs: 300 });
+      return;
+    }
     try {
       const waitMs = channel.freeAt - clock.now();
       if (waitMs > 0) await clock.sleep(waitMs, this.#stopping.signal).catch(() => undefined);

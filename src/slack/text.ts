@@ -144,15 +144,17 @@ export function duration(ms: number): string {
   return `${Math.round(ms / 3_600_000)} h`;
 }
 
+const charCount = (text: string): number => Array.from(text).length;
+
 /** Left- or right-aligned columns for preformatted text. Cells must be one line each. */
 export function columns(rows: readonly (readonly string[])[], align: readonly ('left' | 'right')[]): string {
-  const widths = align.map((_, i) => Math.max(0, ...rows.map((row) => [...(row[i] ?? '')].length)));
+  const widths = align.map((_, i) => Math.max(0, ...rows.map((row) => charCount(row[i] ?? ''))));
   return rows
     .map((row) =>
       align
         .map((side, i) => {
           const cell = row[i] ?? '';
-          const pad = ' '.repeat(Math.max(0, (widths[i] ?? 0) - [...cell].length));
+          const pad = ' '.repeat(Math.max(0, (widths[i] ?? 0) - charCount(cell)));
           return side === 'right' ? pad + cell : cell + pad;
         })
         .join('  ')

@@ -126,13 +126,13 @@ export function gainSentence(report: RunReport): string {
   return (
     `used before ${sizeText(before.usedKiB)}, after ${sizeText(after.usedKiB)}; ` +
     `available before ${sizeText(before.availableKiB)}, after ${sizeText(after.availableKiB)}. ` +
-    `${report.steps
+    report.steps
       .filter((s) => s.measured !== undefined)
       .map(
         (s) =>
           `${s.action.replaceAll('_', ' ')}: expected ${rangeText(s.expectedFreeKiB)}, measured ${sizeText(s.measured?.freeKiB ?? 0)}`,
       )
       .slice(0, 5)
-      .join('; ')}`
+      .join('; ')
   ).trim();
 }

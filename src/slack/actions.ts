@@ -1,0 +1,198 @@
+/** Clicks on a card. A button carries the request's id; what it may do is decided by the request service, now. */
+import type { App, BlockAction, ButtonAction, RespondFn } from '@slack/bolt';
+import type { ModalView } from '@slack/types';
+import { ReclaimError } from '../errors.ts';
+import { targetKey } from '../memory/story.ts';
+import type { Person, RequestRecord } from '../requests/types.ts';
+import { actionIds, digestOfBlockId } from './blocks/card.ts';
+import {
+  breakGlassModal,
+  chooseModal,
+  denyModal,
+  pageActionIds,
+  readMemory,
+  untickedAfter,
+  fitsMemory,
+  type ModalMemory,
+} from './blocks/modals.ts';
+import { isFinal } from './blocks/words.ts';
+import { acknowledge, answering, isFirst, personOf, type Surface, type Whisper } from './surface.ts';
+
+interface Click {
+  readonly record: RequestRecord;
+  readonly person: Person;
+  readonly digest: string | undefined;
+  readonly triggerId: string;
+  readonly whisper: Whisper;
+}
+
+type ClickBody = BlockAction<ButtonAction>;
+
+/** The workspace of the person who clicked: not always the one the app lives in. */
+function clicker(body: ClickBody): Person {
+  return personOf(body.user.id, body.user.team_id ?? body.team?.id);
+}
+
+function whisperer(respond: RespondFn, body: ClickBody, surface: Surface): Whisper {
+  return async (text) => {
+    const channel = body.channel?.id;
+    try {
+      await respond({ response_type: 'ephemeral', replace_original: false, text });
+    } catch (error) {
+      if (channel === undefined) throw error;
+      await surface.client.chat.postEphemeral({ channel, user: body.user.id, text });
+    }
+  };
+}
+
+/** @throws ReclaimError when the click does not belong to the request's own card. */
+async function requestOf(
+  surface: Surface,
+  id: string | undefined,
+  channel: string | undefined,
+): Promise<RequestRecord> {
+  const record = id === undefined ? null : await surface.deps.store.get(id);
+  if (record === null) {
+    throw new ReclaimError(
+      'request_unknown',
+      'There is no such request (any more). Nothing was done. Ask again with /reclaim.',
+    );
+  }
+  if (record.channel !== channel) {
+    throw new ReclaimError(
+      'not_allowed',
+      'This request belongs to another channel. Nothing was done. Decide on its card there.',
+    );
+  }
+  return record;
+}
+
+function onClick(app: App, surface: Surface, actionId: string, work: (click: Click) => Promise<void>): void {
+  app.action<ClickBody>(actionId, async ({ ack, body, action, respond }) => {
+    await acknowledge(surface, () => ack());
+    const whisper = whisperer(respond, body, surface);
+    await answering(surface, whisper, async () => {
+      if (!(await isFirst(surface, `click.${body.user.id}.${action.action_ts}.${action.action_id}`))) return;
+      const record = await requestOf(surface, action.value, body.channel?.id);
+      await work({
+        record,
+        person: clicker(body),
+        digest: digestOfBlockId(action.block_id),
+        triggerId: body.trigger_id,
+        whisper,
+      });
+    });
+  });
+}
+
+const approveWords = (record: RequestRecord, before: RequestRecord): string => {
+  if (record.state === 'pending') {
+    return `Your approval of ${before.host} counts. ${record.required} people are needed in all.`;
+  }
+  return `Approved for ${before.host}. It starts now, and the card shows every step.`;
+};
+
+export function registerActions(app: App, surface: Surface): void {
+  const { requests, config } = surface.deps;
+
+  onClick(app, surface, actionIds.approve, async ({ record, person, digest, whisper }) => {
+    const decision = { id: record.id, person, surface: 'slack' as const, verdict: 'approve' as const };
+    const after = await requests.decide(digest === undefined ? decision : { ...decision, digest }, surface.directory);
+    await whisper(approveWords(after, record));
+  });
+
+  onClick(app, surface, actionIds.cancel, async ({ record, person }) => {
+    await requests.cancel(record.id, person, 'slack');
+  });
+
+  onClick(app, surface, actionIds.keep, async ({ record, person, whisper }) => {
+    const keys = ownKeys(record, config.policy.people, person.id);
+    if (keys.length === 0) {
+      throw new ReclaimError(
+        'not_allowed',
+        'None of the listed processes is known to be yours, so the plan stays as it is. policy.people in reclaim.yaml says who is who.',
+      );
+    }
+    await requests.keep(record.id, person, keys, 'slack');
+    await whisper(`Your processes (${keys.length}) are out of the plan for ${record.host}.`);
+  });
+
+  onClick(app, surface, actionIds.deny, async (click) => {
+    openable(click.record);
+    await openView(surface, click.triggerId, denyModal(click.record, memoryOf(click)));
+  });
+
+  onClick(app, surface, actionIds.choose, async (click) => {
+    const plan = openable(click.record);
+    await openView(surface, click.triggerId, chooseModal(click.record, plan, memoryOf(click)));
+  });
+
+  onClick(app, surface, actionIds.breakGlass, async (click) => {
+    const plan = openable(click.record);
+    await openView(surface, click.triggerId, breakGlassModal(click.record, plan, memoryOf(click)));
+  });
+
+  registerPages(app, surface);
+}
+
+/** Processes of the plan that run as a Unix user this person is known by. */
+function ownKeys(record: RequestRecord, people: Readonly<Record<string, string>>, person: string): string[] {
+  const planned = new Set(record.plan?.steps.flatMap((s) => (s.action === 'kill' ? s.targets.map(targetKey) : [])));
+  const processes = record.diagnosis?.findings.flatMap((f) => f.processes ?? []) ?? [];
+  const own = processes.filter(
+    (p) => p.user !== null && Object.hasOwn(people, p.user) && people[p.user] === person && planned.has(targetKey(p)),
+  );
+  return [...new Set(own.map(targetKey))];
+}
+
+/** @throws ReclaimError when there is nothing (left) to decide: a dialog would promise what cannot happen. */
+function openable(record: RequestRecord): NonNullable<RequestRecord['plan']> {
+  if (record.state === 'pending' && record.plan !== null) return record.plan;
+  const why = isFinal(record) ? `This request has ended (${record.state})` : `This request is ${record.state} already`;
+  throw new ReclaimError('request_closed', `${why}, so there is nothing to decide. Nothing was done.`);
+}
+
+/** The dialog is bound to the plan that was on the card; a newer one refuses its submission. */
+function memoryOf({ record, digest }: Click): ModalMemory {
+  return { id: record.id, channel: record.channel ?? '', digest: digest ?? record.digest ?? '', page: 0, off: [] };
+}
+
+export async function openView(surface: Surface, triggerId: string, view: ModalView): Promise<void> {
+  try {
+    await surface.client.views.open({ trigger_id: triggerId, view });
+  } catch (error) {
+    surface.deps.log.warn({ err: error }, 'a dialog could not be opened');
+    throw new ReclaimError('slack_failed', 'Slack did not open the dialog in time. Nothing was done. Click again.', {
+      cause: error,
+    });
+  }
+}
+
+/** Turning pages in the choose dialog: the ticks of the page on screen are kept before the next one is shown. */
+function registerPages(app: App, surface: Surface): void {
+  for (const [actionId, by] of [
+    [pageActionIds.next, 1],
+    [pageActionIds.previous, -1],
+  ] as const) {
+    app.action<ClickBody>(actionId, async ({ ack, body }) => {
+      await acknowledge(surface, () => ack());
+      const { view } = body;
+      const memory = view === undefined ? null : readMemory(view.private_metadata);
+      if (view === undefined || memory === null) return;
+      const record = await surface.deps.store.get(memory.id);
+      if (record?.plan === undefined || record.plan === null || record.digest !== memory.digest) return;
+      const off = untickedAfter(record.plan, memory, view.state.values);
+      const turned = { ...memory, page: memory.page + by, off };
+      const next = fitsMemory(turned) ? turned : memory;
+      try {
+        await surface.client.views.update({
+          view_id: view.id,
+          hash: view.hash,
+          view: chooseModal(record, record.plan, next),
+        });
+      } catch (error) {
+        surface.deps.log.warn({ err: error }, 'a page of the dialog could not be shown');
+      }
+    });
+  }
+}

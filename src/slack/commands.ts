@@ -1,0 +1,151 @@
+/** /reclaim: acknowledged at once, worked on after; every refusal is a private sentence. */
+import type { App, RespondFn, SlashCommand } from '@slack/bolt';
+import { findHost } from '../config/hosts.ts';
+import { asReclaimError, ReclaimError } from '../errors.ts';
+import { nearest } from '../nearest.ts';
+import { checkChannel } from './channels.ts';
+import { commandWords, parseCommand, type Command } from './command-text.ts';
+import { helpText, historyText, hostsText, statusText } from './lists.ts';
+import { acknowledge, answering, isFirst, linked, linkToCard, ownSentence, personOf, type Surface } from './surface.ts';
+import { plural } from './text.ts';
+
+type Look = Extract<Command, { verb: 'look' }>;
+
+/** How many boxes one command may look at: more is a typing mistake, not a wish. */
+const hostsAtMost = 50;
+
+export function registerCommands(app: App, surface: Surface): void {
+  app.command('/reclaim', async ({ command, ack, respond }) => {
+    await acknowledge(surface, () => ack());
+    await answering(surface, whisperer(respond), async () => {
+      if (!(await isFirst(surface, `command.${command.trigger_id}`))) return;
+      await run(surface, command, whisperer(respond));
+    });
+  });
+}
+
+function whisperer(respond: RespondFn) {
+  return (text: string) => respond({ response_type: 'ephemeral', replace_original: false, text });
+}
+
+async function run(
+  surface: Surface,
+  command: SlashCommand,
+  whisper: (text: string) => Promise<unknown>,
+): Promise<void> {
+  const { deps } = surface;
+  const parsed = parseCommand(command.text);
+  switch (parsed.verb) {
+    case 'help':
+      await whisper(helpText());
+      return;
+    case 'hosts':
+      await whisper(await hostsText(deps));
+      return;
+    case 'status':
+      await whisper(await statusText(surface));
+      return;
+    case 'history':
+      await whisper(await historyText(deps, parsed.host === null ? null : findHost(deps.config, parsed.host).name));
+      return;
+    case 'cancel':
+      await whisper(await cancelHost(surface, command, findHost(deps.config, parsed.host).name));
+      return;
+    case 'silence':
+      throw new ReclaimError(
+        'usage',
+        'Silencing alerts is done with the menu in an alert’s thread. Nothing was changed.',
+      );
+    case 'wrong':
+      throw new ReclaimError('usage', parsed.why);
+    case 'look':
+      await lookAt(surface, command, parsed, whisper);
+  }
+}
+
+async function cancelHost(surface: Surface, command: SlashCommand, host: string): Promise<string> {
+  const record = await surface.deps.store.openFor(host);
+  if (record === null) {
+    throw new ReclaimError('request_closed', `There is no open request for ${host}, so there is nothing to cancel.`);
+  }
+  await surface.deps.requests.cancel(record.id, personOf(command.user_id, command.team_id), 'slack');
+  return `The request for ${host} is cancelled. Nothing was done on the box.`;
+}
+
+/** The hosts a command means, in order, each once. A near miss is a question, never a guess. */
+function hostsMeant(surface: Surface, look: Look): string[] {
+  const { config } = surface.deps;
+  const [only] = look.hosts;
+  if (look.hosts.length === 1 && look.groups.length === 0 && !look.all && only !== undefined) {
+    try {
+      return [findHost(config, only).name];
+    } catch (error) {
+      const word = nearest(only, commandWords);
+      if (word === null || asReclaimError(error).userText.includes('Did you mean')) throw error;
+      throw new ReclaimError('usage', `There is no host "${only}". Did you mean /reclaim ${word}? Nothing was done.`);
+    }
+  }
+  const known = [...config.hosts.values()];
+  const grouped = look.groups.flatMap((group) => {
+    const members = known.filter((h) => h.groups.some((g) => g.toLowerCase() === group.toLowerCase()));
+    if (members.length > 0) return members.map((h) => h.name);
+    const near = nearest(group, [...new Set(known.flatMap((h) => h.groups))]);
+    throw new ReclaimError(
+      'host_unknown',
+      `No host is in a group "${group}", so nothing was looked at.${near === null ? '' : ` Did you mean @${near}?`}`,
+    );
+  });
+  const named = look.hosts.map((said) => findHost(config, said).name);
+  return [...new Set([...named, ...grouped, ...(look.all ? known.map((h) => h.name) : [])])];
+}
+
+async function lookAt(
+  surface: Surface,
+  command: SlashCommand,
+  look: Look,
+  whisper: (text: string) => Promise<unknown>,
+): Promise<void> {
+  const hosts = hostsMeant(surface, look);
+  if (hosts.length === 0) throw new ReclaimError('usage', 'No hosts are configured, so there is nothing to look at.');
+  if (hosts.length > hostsAtMost) {
+    throw new ReclaimError(
+      'usage',
+      `That is ${plural(hosts.length, 'box', 'boxes')}; ${hostsAtMost} at a time is the most. Nothing was done.`,
+    );
+  }
+  await checkChannel(surface.client, command.channel_id);
+  const lines: string[] = [];
+  for (const host of hosts) {
+    const line = await askFor(surface, {
+      host,
+      channel: command.channel_id,
+      person: personOf(command.user_id, command.team_id),
+    });
+    if (line !== null) lines.push(line);
+  }
+  if (lines.length > 0) await whisper(lines.slice(0, 20).join('\n'));
+}
+
+/** Opens a request, or says which one is open already. Null when the card speaks for itself. */
+export async function askFor(
+  surface: Surface,
+  asked: { host: string; channel: string; person: { id: string; team?: string | undefined }; threadTs?: string },
+): Promise<string | null> {
+  const { host, channel, person } = asked;
+  try {
+    const { record, existing } = await surface.deps.requests.ask({
+      host,
+      requester: personOf(person.id, person.team),
+      surface: 'slack',
+      channel,
+      ...(asked.threadTs === undefined ? {} : { threadTs: asked.threadTs }),
+    });
+    if (!existing) return null;
+    const link = linked(await linkToCard(surface, record), 'the open request');
+    return `${ownSentence(`${host} already has a request by @${record.requester.id} (${record.state}); nothing new was started:`)} ${link}.`;
+  } catch (error) {
+    const known = asReclaimError(error);
+    if (known.code === 'internal') throw error;
+    return ownSentence(`${host}: ${known.userText}`);
+  }
+}

@@ -1,0 +1,127 @@
+/** The Slack side of one process: sockets, handlers and the poster. Started and stopped by the composition root. */
+import { WebClient } from '@slack/web-api';
+import type { SocketModeReceiver } from '@slack/bolt';
+import type { Deps } from '../deps.ts';
+import { ReclaimError } from '../errors.ts';
+import type { RequestRecord } from '../requests/types.ts';
+import { buildApp, registerHandlers } from './app.ts';
+import type { TextFile } from './blocks/thread.ts';
+import { boltLogger } from './bolt-log.ts';
+import { slackDirectory } from './directory.ts';
+import { startPoster } from './poster.ts';
+
+export interface SlackSettings {
+  readonly botToken: string | undefined;
+  readonly appToken: string | undefined;
+  readonly apiUrl: string | undefined;
+  /** Makes the receipt of an ended run; left out, no receipt is posted. */
+  readonly receipt?: (record: RequestRecord) => Promise<TextFile | undefined>;
+}
+
+export interface GatewayHealth {
+  readonly ok: boolean;
+  /** Sockets that are open now; one is enough to hear everything. */
+  readonly openSockets: number;
+  readonly undelivered: number;
+  readonly oldestUndeliveredAt: string | null;
+}
+
+export interface Gateway {
+  stop(): Promise<void>;
+  health(): Promise<GatewayHealth>;
+}
+
+function needed(name: string, value: string | undefined): string {
+  if (value !== undefined && value !== '') return value;
+  throw new ReclaimError(
+    'slack_token_missing',
+    `${name} is not set, so Slack cannot be reached and nothing was started. Put it into .env (manifest.yaml makes the app), or try everything without Slack: npm run demo`,
+  );
+}
+
+/** Fails at once when rate limited and never waits long: for calls a person waits for, and for the poster's own queue. */
+function clientFor(token: string, apiUrl: string | undefined, log: Deps['log'], retries: number): WebClient {
+  return new WebClient(token, {
+    ...(apiUrl === undefined ? {} : { slackApiUrl: apiUrl }),
+    logger: boltLogger(log),
+    timeout: 10_000,
+    rejectRateLimitedCalls: true,
+    retryConfig: { retries, minTimeout: 200, factor: 2 },
+  });
+}
+
+const isOpen = (receiver: SocketModeReceiver): boolean => receiver.client.websocket?.isActive() === true;
+
+/**
+ * Connects and starts delivering. Rejects with `slack_token_missing`, or with `slack_failed` when Slack refuses the
+ * tokens; an outage of Slack is waited for.
+ */
+export async function startGateway(deps: Deps, settings: SlackSettings): Promise<Gateway> {
+  const botToken = needed('SLACK_BOT_TOKEN', settings.botToken);
+  const appToken = needed('SLACK_APP_TOKEN', settings.appToken);
+  const { apiUrl } = settings;
+  const log = deps.log.child({ part: 'slack' });
+  const interactive = clientFor(botToken, apiUrl, log, 1);
+  const homeTeam = await ownTeam(interactive);
+
+  const { app, receivers } = buildApp({ appToken, botToken, apiUrl, log });
+  const directory = slackDirectory(interactive, deps.clock, homeTeam);
+  registerHandlers(app, { deps: { ...deps, log }, directory, client: interactive, homeTeam });
+  await startReceivers(receivers, log);
+
+  const { policy } = deps.config;
+  if (policy.approvers.length === 0)
+    log.warn('no approver is configured (policy.approvers): nobody can approve anything');
+  const poster = startPoster({
+    store: deps.store,
+    clock: deps.clock,
+    log,
+    client: clientFor(botToken, apiUrl, log, 0),
+    cardContext: { approvers: policy.approvers, breakGlass: policy.break_glass },
+    receipt: settings.receipt ?? (() => Promise.resolve(undefined)),
+  });
+  return {
+    async stop() {
+      await Promise.allSettled(receivers.map((r) => r.stop()));
+      await poster.stop();
+    },
+    async health() {
+      const openSockets = receivers.filter(isOpen).length;
+      const { count, oldestAt } = await deps.store.undelivered();
+      return { ok: openSockets > 0, openSockets, undelivered: count, oldestUndeliveredAt: oldestAt };
+    },
+  };
+}
+
+async function ownTeam(client: WebClient): Promise<string> {
+  try {
+    const { team_id: team } = await client.auth.test();
+    if (team !== undefined) return team;
+  } catch (error) {
+    throw new ReclaimError(
+      'slack_failed',
+      'Slack did not accept SLACK_BOT_TOKEN, or could not be reached. Nothing was started. Check the token and the network.',
+      { cause: error },
+    );
+  }
+  throw new ReclaimError('slack_failed', 'Slack did not say which workspace the bot token belongs to.');
+}
+
+/** One open socket is enough to begin; the other follows by itself, and tries again for as long as it takes. */
+async function startReceivers(receivers: readonly SocketModeReceiver[], log: Deps['log']): Promise<void> {
+  const starts = receivers.map((r) => r.start());
+  for (const start of starts) {
+    start.catch((error: unknown) => {
+      log.error({ err: error }, 'a Slack socket did not open');
+    });
+  }
+  try {
+    await Promise.any(starts);
+  } catch (error) {
+    throw new ReclaimError(
+      'slack_failed',
+      'Slack did not open a socket: check SLACK_APP_TOKEN (xapp-…, scope connections:write) and that Socket Mode is on. Nothing was started.',
+      { cause: error },
+    );
+  }
+}
