@@ -7,7 +7,8 @@ import type { Box } from './box.ts';
 import type { Clock } from './clock.ts';
 import { asReclaimError } from './errors.ts';
 import { look } from './look.ts';
-import type { Diagnosis, Plan, RunReport, Step, StepReport } from './memory/contract.ts';
+import { adviceFor } from './memory/advice.ts';
+import type { Capture, Diagnosis, Plan, RunReport, Step, StepReport } from './memory/contract.ts';
 import { creditStep, otherChange } from './memory/credit.ts';
 import { recheck, startTimesOf, type Recheck } from './memory/recheck.ts';
 import { memorySample, settled, type MemorySample } from './memory/sample.ts';
@@ -45,7 +46,7 @@ export async function act(box: Box, order: Order, deps: ActDeps): Promise<RunRep
     fresh: thought,
     freshStat: startTimesOf(capture),
   });
-  const report = blankReport(order, thought.diagnosis, check);
+  const report = blankReport(order, thought.diagnosis, check, capture);
   const refusal =
     order.hostKey === box.hostKey
       ? check.superseded
@@ -62,7 +63,7 @@ export async function act(box: Box, order: Order, deps: ActDeps): Promise<RunRep
   return execute(box, order, deps, report, check);
 }
 
-function blankReport(order: Order, diagnosis: Diagnosis, check: Recheck): RunReport {
+function blankReport(order: Order, diagnosis: Diagnosis, check: Recheck, capture: Capture): RunReport {
   return {
     run: order.run,
     request: order.request,
@@ -73,7 +74,7 @@ function blankReport(order: Order, diagnosis: Diagnosis, check: Recheck): RunRep
     after: diagnosis.memory,
     steps: stepsToDo(order.plan, check),
     other: { freeKiB: 0, availableKiB: 0 },
-    advice: [],
+    advice: adviceFor(capture, diagnosis),
   };
 }
 

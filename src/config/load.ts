@@ -171,6 +171,8 @@ function hostConfig(name: string, host: HostSettings, yaml: Yaml, base: string):
   const agentIdentity = host.agentIdentity ?? d.agentIdentity;
   const identity = host.identity ?? d.identity ?? (agentIdentity === undefined ? '~/.ssh/reclaim_ed25519' : undefined);
   const sshConfig = host.sshConfig ?? d.sshConfig;
+  const open = ['user', 'port', 'identity', 'knownHosts'] as const;
+  const defaulted = open.filter((key) => host[key] === undefined && d[key] === undefined);
   return {
     name,
     address: host.address,
@@ -181,6 +183,7 @@ function hostConfig(name: string, host: HostSettings, yaml: Yaml, base: string):
     ...(agentIdentity === undefined ? {} : { agentIdentity: path(agentIdentity) }),
     knownHosts: (host.knownHosts ?? d.knownHosts ?? ['~/.ssh/known_hosts']).map(path),
     ...(sshConfig === undefined ? {} : { sshConfig: path(sshConfig) }),
+    ...(defaulted.length === 0 ? {} : { defaulted }),
     ...(host.hostKeyAlias === undefined ? {} : { hostKeyAlias: host.hostKeyAlias }),
     ...(host.jump === undefined ? {} : { jump: host.jump }),
     aliases: host.aliases,

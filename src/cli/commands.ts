@@ -1,0 +1,50 @@
+/** The commands of DESIGN 4.3. Each is loaded only when it runs, so that `reclaim diagnose FILE` starts no queue. */
+import type { Command } from './io.ts';
+
+interface Entry {
+  readonly summary: string;
+  load(): Promise<Command>;
+}
+
+export const commands: Readonly<Record<string, Entry>> = {
+  diagnose: {
+    summary: 'tell what holds the memory of a box, from a capture or live',
+    load: async () => (await import('./diagnose.ts')).diagnoseCommand,
+  },
+  capture: {
+    summary: 'write everything one look reads as one JSON file',
+    load: async () => (await import('./capture.ts')).captureCommand,
+  },
+  run: {
+    summary: 'look, show the plan, ask, act, measure',
+    load: async () => (await import('./run.ts')).runCommand,
+  },
+  hosts: {
+    summary: 'list the configured hosts',
+    load: async () => (await import('./hosts.ts')).hostsCommand,
+  },
+  history: {
+    summary: 'list what was asked and done',
+    load: async () => (await import('./history.ts')).historyCommand,
+  },
+  doctor: {
+    summary: 'check configuration, queue, Slack and every host',
+    load: async () => (await import('./doctor.ts')).doctorCommand,
+  },
+  trust: {
+    summary: 'show the key of a host and add it to known_hosts after a yes',
+    load: async () => (await import('./trust.ts')).trustCommand,
+  },
+  receipt: {
+    summary: 'verify the receipt of a run, offline',
+    load: async () => (await import('./receipt.ts')).receiptCommand,
+  },
+  serve: {
+    summary: 'run the bot',
+    load: async () => (await import('./serve.ts')).serveCommand,
+  },
+  demo: {
+    summary: 'try everything on this machine, with no Slack and no box',
+    load: async () => (await import('./demo.ts')).demoCommand,
+  },
+};

@@ -1,0 +1,70 @@
+/** Where a command gets its capture from: a file, a configured host, or this machine. */
+import { hostname } from 'node:os';
+import type { Box } from '../box.ts';
+import { findHost } from '../config/hosts.ts';
+import { loadConfig } from '../config/load.ts';
+import type { Config } from '../config/schema.ts';
+import { ReclaimError } from '../errors.ts';
+import type { Capture } from '../memory/contract.ts';
+import { parseCapture } from '../memory/parse-capture.ts';
+import { boxOver } from '../ssh/host-program.ts';
+import { LocalTransport } from '../ssh/local.ts';
+import { openBoxes, type Boxes } from '../ssh/open-box.ts';
+import { roadSettings } from '../compose.ts';
+import { systemClock } from '../system-clock.ts';
+import { onePositional, type CliIo } from './io.ts';
+import { isFile, readTextFile } from './output.ts';
+
+export interface SourceArgs {
+  readonly positionals: readonly string[];
+  readonly local: boolean;
+  /** From --config. */
+  readonly file: string | undefined;
+  readonly usage: string;
+}
+
+export async function captureOf(args: SourceArgs, io: CliIo): Promise<{ capture: Capture; config: Config }> {
+  const config = loadConfig({ cwd: io.cwd, env: io.env, file: args.file });
+  if (args.local) {
+    if (args.positionals.length > 0) {
+      throw new ReclaimError('usage', `Name a host or --local, not both. Nothing was done. Usage: ${args.usage}`);
+    }
+    return { capture: await collect(openLocal()), config };
+  }
+  const said = onePositional(args.positionals, 'a file, a host or --local', args.usage);
+  if (await isFile(said, io.cwd)) return { capture: parseCapture(await readTextFile(said, io.cwd)), config };
+  if (/[/\\]|\.json$/.test(said)) {
+    throw new ReclaimError('file_unreadable', `There is no file ${said}, so nothing was diagnosed. Check the path.`);
+  }
+  const host = findHost(config, said);
+  io.err(`Looking at ${host.name} …\n`);
+  const boxes = cliBoxes(config);
+  try {
+    return { capture: await collect(await boxes.openBox(host.name, { signal: io.signal })), config };
+  } finally {
+    boxes.close();
+  }
+}
+
+async function collect(box: Box): Promise<Capture> {
+  try {
+    return await box.collect({ scope: 'full', windowSeconds: 1 });
+  } finally {
+    await box.close();
+  }
+}
+
+function openLocal(): Box {
+  if (process.platform !== 'linux') {
+    throw new ReclaimError(
+      'usage',
+      'This machine does not run Linux, so it cannot be looked at. Diagnose a capture file or a configured host.',
+    );
+  }
+  const privilege = process.getuid?.() === 0 ? 'root' : 'none';
+  return boxOver(new LocalTransport(hostname(), { privilege }), { privilege, clock: systemClock });
+}
+
+export function cliBoxes(config: Config): Boxes {
+  return openBoxes(roadSettings(config, systemClock));
+}

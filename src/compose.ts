@@ -1,0 +1,83 @@
+/** The composition root: the one place where parts meet. Everything else is handed what it needs. */
+import { randomBytes } from 'node:crypto';
+import { hostname } from 'node:os';
+import { pino, type Logger } from 'pino';
+import { requestJobs } from '../jobs/index.ts';
+import { openBackend, openStore } from './backend.ts';
+import type { Clock } from './clock.ts';
+import type { Config } from './config/schema.ts';
+import type { Deps } from './deps.ts';
+import { requestService, type RequestServiceOptions } from './requests/service-impl.ts';
+import type { RequestService } from './requests/service.ts';
+import type { Store } from './requests/store.ts';
+import { openBoxes } from './ssh/open-box.ts';
+import type { RoadSettings } from './ssh/road.ts';
+import { systemClock } from './system-clock.ts';
+
+/** A connection is kept this long for the next job of its host. */
+const idleMs = 30_000;
+
+export interface Composition {
+  readonly deps: Deps;
+  /** Stops intake, waits for running jobs up to the deadline, then closes everything. */
+  close(deadlineMs: number): Promise<void>;
+}
+
+/** Everything a serving process needs. @throws ReclaimError store_down, store_busy, store_schema, queue_down */
+export async function compose(config: Config, instance: string, log: Logger): Promise<Composition> {
+  const clock = systemClock;
+  const backend = await openBackend({ queueUrl: config.queueUrl, clock, log });
+  const { store, queue } = backend;
+  const boxes = openBoxes({ ...roadSettings(config, clock), log, limits: { idleMs } });
+  const requests = serviceOver(config, store, log, requestJobs(queue));
+  const { openBox } = boxes;
+  return {
+    deps: { config, clock, log, instance, openBox, store, queue, requests },
+    async close(deadlineMs) {
+      await backend.close(deadlineMs);
+      boxes.close();
+    },
+  };
+}
+
+export interface Records {
+  readonly instance: string;
+  readonly store: Store;
+  readonly requests: RequestService;
+  close(): Promise<void>;
+}
+
+/**
+ * Store and rules for a command in a terminal. With the embedded store that is a running serve's, through its socket.
+ * Nothing is put on the queue: what is asked in a terminal is worked by that terminal.
+ */
+export async function openRecords(config: Config): Promise<Records> {
+  const store = await openStore({ queueUrl: config.queueUrl, clock: systemClock });
+  const nowhere = { look: () => Promise.resolve(), run: () => Promise.resolve() };
+  const requests = serviceOver(config, store, pino({ level: 'silent' }), nowhere);
+  return { instance: instanceName('cli'), store, requests, close: () => store.close() };
+}
+
+function serviceOver(
+  config: Config,
+  store: Store,
+  log: Logger,
+  enqueue: RequestServiceOptions['enqueue'],
+): RequestService {
+  const { policy, policyVersion } = config;
+  return requestService({ store, clock: systemClock, log, policy: { policy, policyVersion }, enqueue });
+}
+
+/** What the road to the boxes takes from the configuration. */
+export function roadSettings(config: Config, clock: Clock): RoadSettings {
+  return {
+    hosts: config.hosts,
+    clock,
+    agentSocket: config.env.SSH_AUTH_SOCK,
+    passphrase: config.env.RECLAIM_SSH_PASSPHRASE,
+  };
+}
+
+/** Names a process in leases and logs. */
+export const instanceName = (role: string): string =>
+  `${role}-${hostname()}-${process.pid}-${randomBytes(3).toString('hex')}`;
