@@ -38,23 +38,18 @@ nap() { sleep "$1" 2>/dev/null || sleep 1; }
 
 # limit SECONDS COMMAND...: the command, killed when its time is up (status 137). A process stuck in the kernel (D) does
 # not even die of that, so whatever may get stuck runs as a job below and nobody waits for it.
-find_limit() {
-  if timeout -s KILL 5 true 2>/dev/null; then LIMIT=gnu
-  elif timeout -t 5 -s KILL true 2>/dev/null; then LIMIT=busybox
-  else LIMIT=own; fi
-}
-limit() {
-  case $LIMIT in
-  gnu) timeout -s KILL "$@" ;;
-  busybox) limit_s=$1; shift; timeout -t "$limit_s" -s KILL "$@" ;;
-  *) limit_s=$1; shift
+if command -v timeout >/dev/null 2>&1; then
+  limit() { timeout -s KILL "$@"; }
+else
+  limit() {
+    limit_s=$1; shift
     "$@" & limit_c=$!
     (sleep "$limit_s"; kill -KILL "$limit_c") >/dev/null 2>&1 & limit_w=$!
     wait "$limit_c"; limit_r=$?
     kill "$limit_w" 2>/dev/null
-    return $limit_r ;;
-  esac
-}
+    return $limit_r
+  }
+fi
 
 # A private folder for what jobs print. Memory file systems first: the disk of a box in trouble may be full or dead.
 make_workdir() {
@@ -158,8 +153,10 @@ collect_memory() {
 
 # The jobs of collect. Each bounds its own commands; the whole is bounded by await.
 j_nvidia() { limit "$SECONDS_MAX" nvidia-smi "$1" --format=csv,noheader,nounits; }
+j_sessions() { [ -d /run/systemd/system ] || return 1; limit 5 loginctl list-sessions --no-legend; }
 j_slurm() { read -r h </proc/sys/kernel/hostname; limit "$SECONDS_MAX" squeue -h -w "${h%%.*}" -o '%A %u %T %j'; }
-j_docker() { limit "$SECONDS_MAX" docker ps --no-trunc --format '{{.ID}} {{.Names}}'; }
+# The client alone is slow to find out that nobody answers it.
+j_docker() { [ -S /run/docker.sock ] || [ -S /var/run/docker.sock ] || return 1; limit "$SECONDS_MAX" docker ps --no-trunc --format '{{.ID}} {{.Names}}'; }
 j_oom() {
   limit 5 dmesg >"$W/dmesg" 2>/dev/null || return $?
   grep -E 'invoked oom-killer|oom-kill:|[Oo]ut of memory|oom_reaper|[Kk]illed process' "$W/dmesg" | tail -n 200
@@ -175,7 +172,7 @@ j_users() {
 }
 j_links() {
   paths exe $SEL $STUCK; links=$PATHS; paths cwd $SEL $STUCK
-  if $GNU_FIND; then
+  if $GNU; then
     limit "$SECONDS_MAX" find $links $PATHS -maxdepth 0 -printf '%h %f %l\0'
     return 0
   fi
@@ -186,7 +183,7 @@ j_links() {
 }
 j_shm() {
   [ -d /dev/shm ] || return 127
-  if $GNU_FIND; then
+  if $GNU; then
     limit "$SECONDS_MAX" find /dev/shm -xdev -type f -printf '%D:%i %U %s %k %Ts %p\0'
     return $?
   fi
@@ -198,11 +195,13 @@ j_shm() {
 # is done where there is something of weight in /dev/shm to be held; else only for processes that can matter.
 j_holders() {
   who="$SEL $STUCK"
-  until [ -s "$W/shm.rc" ]; do nap 0.1; done
-  weighty=$(tr '\0' '\n' <"$W/shm" | awk '$4 >= 1024 { n++ } END { print n + 0 }')
+  j_shm >"$W/shm"
+  echo $? >"$W/shm.rc"
+  weighty=0
+  [ ! -s "$W/shm" ] || weighty=$(tr '\0' '\n' <"$W/shm" | awk '$4 >= 1024 { n++ } END { print n + 0 }')
   [ "$weighty" -eq 0 ] || who=$USERS
   paths fd $who
-  if $GNU_FIND; then
+  if $GNU; then
     limit "$SECONDS_MAX" find $PATHS -maxdepth 1 \( -lname '/dev/nvidia*' -o -lname /dev/kfd -o -lname '/dev/dri/render*' \
       -o -lname '/dev/shm/*' -o -lname '/memfd:*' \) -printf '%h %l\0'
   else
@@ -230,7 +229,7 @@ j_smaps() {
 # Same lock. When a process blocks it, go on behind it.
 j_cmdlines() {
   paths cmdline "$@"
-  if grep -azsH --line-buffered '' /proc/self/cmdline >/dev/null 2>&1; then g='-azsH --line-buffered'; else g=-zsH; fi
+  if $GNU; then g='-azsH --line-buffered'; else g=-zsH; fi
   for round in 1 2 3; do
     limit 3 grep $g '' $PATHS </dev/null >"$W/cmd.$1"
     rc=$?
@@ -255,12 +254,12 @@ collect_full() {
   done <<E
 $lists
 E
-  if find /dev/null -maxdepth 0 -printf '' 2>/dev/null; then GNU_FIND=true; else GNU_FIND=false; fi
+  # GNU tools, or busybox, which lacks half of the options.
+  if find /dev/null -maxdepth 0 -printf '' 2>/dev/null; then GNU=true; else GNU=false; fi
   job apps nvidia-smi j_nvidia --query-compute-apps=pid,used_memory,process_name
   job gpus nvidia-smi j_nvidia --query-gpu=index,memory.used,memory.total,utilization.gpu
   job df df limit 5 df -k -t tmpfs
-  job shm find j_shm
-  job sessions loginctl limit 5 loginctl list-sessions --no-legend
+  job sessions loginctl j_sessions
   job slurm squeue j_slurm
   job docker docker j_docker
   job oom dmesg j_oom
@@ -270,23 +269,20 @@ E
   [ -z "$BIG" ] || job smaps awk j_smaps
   frame collector $SELF
   frame lines
-  paths status $SEL $STUCK; grep -sH '' $PATHS </dev/null
-  paths cgroup $SEL $STUCK; grep -sH '' $PATHS </dev/null
+  paths status $SEL $STUCK; status=$PATHS; paths cgroup $SEL $STUCK
+  grep -sH '' $status $PATHS $OTHER_FILES /sys/kernel/mm/hugepages/*/* /sys/block/zram*/mm_stat
   [ -z "$SEL" ] || job cmdlines grep j_cmdlines $SEL
   [ -z "$STUCK" ] || job stuck grep j_cmdlines $STUCK
-  grep -sH '' $OTHER_FILES /sys/kernel/mm/hugepages/*/* /sys/block/zram*/mm_stat
   if [ "$WINDOW" != 0 ]; then
     nap "$WINDOW"
     now
     frame later $((NOW - t1))
-    grep -sH '' /proc/meminfo
-    paths stat $SEL $STUCK; grep -sH '' $PATHS </dev/null
+    paths stat $SEL $STUCK; grep -sH '' /proc/meminfo $PATHS
   fi
   await $((SECONDS_MAX + 1))
   tell_job apps 'nvidia-smi compute-apps'; tell_job gpus 'nvidia-smi gpus'; tell_job df 'df tmpfs'
   tell_job shm 'shm files'; tell_job holders 'fd holders'; tell_job links links; tell_job sessions sessions
   tell_job slurm 'slurm jobs'; tell_job docker 'docker ps'; tell_job oom 'dmesg oom'; tell_job users users
-  frame command 0 0 'page size'; getconf PAGESIZE 2>/dev/null
   [ -z "$BIG" ] || { frame lines; cat "$W/smaps"; }
   for j in cmdlines stuck; do
     [ ! -e "$W/$j" ] || tell_job $j "$j"
@@ -346,6 +342,8 @@ answer() {
 result() {
   note "$VERB" "$@"
   frame result "$1" "$2"; shift 2; printf '%s\n' "$*"
+  # A frame is over when the next one begins: so that this one is seen at once.
+  frame next
 }
 
 # ---- kill -----------------------------------------------------------------------------------------------------------
@@ -580,6 +578,135 @@ own_chain() {
   while [ "$chain" -gt 0 ] && on "$chain" read_stat; do SELF="$SELF $chain"; chain=$P_PARENT; done
 }
 
+# ---- remove-files and ipcrm -----------------------------------------------------------------------------------------
+
+# find_held: HELD = dev:ino of those targets that any process has open or mapped. Also sets BLIND to a process that could
+# not be looked into. Names only narrow the search; what counts is device and inode.
+find_held() {
+  set +f
+  names= inodes=
+  : >"$W/names"
+  IFS=$NL
+  for t in $TARGETS; do
+    IFS=$SPACES; set -- $t
+    decode "$3"
+    printf '%s' "${DECODED##*/}" | tr '\n' '?' | sed 's/[][*\\]/\\&/g; s/.*/*\/&*/' >>"$W/names"
+    echo >>"$W/names"
+    major=$(($1 >> 8 & 4095)) minor=$(($1 & 255 | $1 >> 12 & 1048320))
+    inodes="$inodes|$(printf '%02x:%02x %s' $major $minor "$2")"
+  done
+  IFS=$SPACES
+  JOBS=
+  job fds find held_by_fd
+  job maps grep held_by_map "${inodes#|}"
+  HELD= BLIND=unknown
+  await "$SECONDS_MAX" || return 1
+  BLIND=$(sed -n 's,.*/proc/\([0-9]*\)/\(fd\|maps\).*Permission denied.*,\1,p' "$W/fds.err" "$W/maps.err" | grep -vx 1 | head -n 1)
+  HELD=" $(cat "$W/fds" "$W/maps" | tr '\n' ' ')"
+  set -f
+}
+held_by_fd() {
+  cd /proc || return 1
+  if find /dev/null -maxdepth 0 -lname x 2>/dev/null; then
+    set --
+    while IFS= read -r n; do set -- "$@" -o -lname "$n"; done <"$W/names"
+    shift
+    find /proc/[0-9]*/fd -maxdepth 1 \( "$@" \) -exec stat -L -c %d:%i {} + 2>"$W/fds.err"
+  else
+    # No way to ask by name: every open file, which may wait for a dead file system. Then the answer is "unknown".
+    find /proc/[0-9]*/fd -maxdepth 1 -type l -exec stat -L -c %d:%i {} + 2>"$W/fds.err"
+  fi
+  return 0
+}
+held_by_map() {
+  grep -hoE "^[^ ]+ [^ ]+ [^ ]+ ($1) " /proc/[0-9]*/maps 2>"$W/maps.err" | while read -r range perms offset device inode; do
+    major=$((0x${device%:*})) minor=$((0x${device#*:}))
+    echo "$((major << 8 | minor & 255 | (minor & 1048320) << 12)):$inode"
+  done
+  return 0
+}
+
+do_remove_files() {
+  [ "$ME" -eq 0 ] || { refuse_all 'only root can see every process that may hold it'; return; }
+  make_workdir || { refuse_all 'no folder can be written to (/run, /tmp, /dev/shm)'; return; }
+  if ! find_held; then refuse_all 'looking for its holders took too long, so it counts as held'
+  elif [ -n "$BLIND" ]; then refuse_all "process $BLIND could not be looked into, so it counts as held"
+  else
+    SINCE=$(($(date +%s) - MIN_AGE))
+    IFS=$NL
+    for t in $TARGETS; do
+      IFS=$SPACES; set -- $t
+      decode "$3"
+      remove_one "$1:$2" "$DECODED"
+    done
+    IFS=$SPACES
+  fi
+  cd /
+  drop_workdir
+}
+refuse_all() {
+  why=$1
+  IFS=$NL
+  for t in $TARGETS; do IFS=$SPACES; set -- $t; result refused "$1:$2" "$why"; done
+  IFS=$SPACES
+}
+# remove_one DEV:INO PATH. Standing in the folder, nobody can put another in its place while we look.
+remove_one() {
+  dir=${2%/*} name=./${2##*/}
+  case $2/ in *//* | */./* | */../*) dir= ;; /*) ;; *) dir= ;; esac
+  [ -n "$dir" ] || { result refused "$1" 'its path is not plain'; return; }
+  case $name in ./sem.*) result refused "$1" 'it is a semaphore'; return ;; esac
+  cd -P "$dir" 2>/dev/null || { result already_gone "$1"; return; }
+  [ "$(pwd -P)" = "$dir" ] || { result refused "$1" 'there is a symbolic link in its path'; return; }
+  case $(stat -f -c %T . 2>/dev/null) in tmpfs | ramfs) ;; *) result refused "$1" 'it does not lie in memory (tmpfs)'; return ;; esac
+  [ ! -L "$name" ] || { result refused "$1" 'a symbolic link has its name now'; return; }
+  facts=$(stat -c '%d:%i %h %Y %Z' "$name" 2>/dev/null) || { result already_gone "$1"; return; }
+  key=$1
+  set -- $facts
+  [ "$1" = "$key" ] || { result refused "$key" 'another file has its name now'; return; }
+  [ -f "$name" ] || { result refused "$key" 'it is not a plain file'; return; }
+  [ "$2" = 1 ] || { result refused "$key" 'it has a second name elsewhere'; return; }
+  case $HELD in *" $key "*) result in_use "$key" 'a process has it open or mapped'; return ;; esac
+  [ "$3" -le "$SINCE" ] && [ "$4" -le "$SINCE" ] || { result refused "$key" "it was changed less than $MIN_AGE seconds ago"; return; }
+  note removing "$key"
+  if rm -f "$name" 2>/dev/null && [ ! -e "$name" ]; then result removed "$key"; else result refused "$key" 'the kernel did not let it go'; fi
+}
+
+do_ipcrm() {
+  boot_time=$(awk '$1 == "btime" { print $2 }' /proc/stat)
+  SINCE=$(($(date +%s) - MIN_AGE))
+  IFS=$NL
+  for t in $TARGETS; do IFS=$SPACES; set -- $t; ipcrm_one "$1"; done
+  IFS=$SPACES
+}
+segment() { awk -v id="$1" '$2 == id { print $5, $6, $7, $12, $13, $14 }' /proc/sysvipc/shm; }
+ipcrm_one() {
+  id=$1
+  set -- $(segment "$id")
+  [ $# -eq 6 ] || { result already_gone "$id"; return; }
+  [ "$3" -eq 0 ] || { result in_use "$id" "$3 processes are attached to it"; return; }
+  for time in "$4" "$5" "$6"; do
+    [ "$time" -le "$SINCE" ] || { result refused "$id" "it was used less than $MIN_AGE seconds ago"; return; }
+  done
+  # Its maker or last user, still running since before it was made: it may come back to it.
+  for p in "$1" "$2"; do
+    if [ "$p" -gt 0 ] && on "$p" read_stat && ! is_dead && [ $((boot_time + P_START / 100)) -le "$6" ]; then
+      result in_use "$id" "process $p, which made or used it, is still running"
+      return
+    fi
+  done
+  note removing "$id"
+  if ipcrm -m "$id" 2>/dev/null && [ -z "$(segment "$id")" ]; then result removed "$id"
+  else result refused "$id" 'ipcrm is missing or was not allowed to remove it'; fi
+}
+
+# journal: what an earlier run did here. Nothing to tell = it changed nothing.
+do_journal() {
+  find_state && [ -r "$STATE/run-$OF" ] || return 0
+  frame journal
+  cat "$STATE/run-$OF"
+}
+
 # ---- sync and drop-caches ------------------------------------------------------------------------------------------
 
 # One file system that does not answer blocks sync and drop_caches in the kernel, for ever. DEAD = the first such mount.
@@ -654,7 +781,7 @@ bad_request() { error bad_request "$1"; return 1; }
 
 # Every word is checked here, once; nothing below sees an unchecked one.
 read_request() {
-  N= RUN=none VERB= SCOPE=full WINDOW=1 SECONDS_MAX=10 BOOT=- GRACE=1000 LEVEL=1 MIN_AGE=300 TARGETS= PROTECT= complete=
+  N= RUN=none VERB= SCOPE=full WINDOW=1 SECONDS_MAX=10 BOOT=- GRACE=1000 LEVEL=1 MIN_AGE=300 OF=none TARGETS= PROTECT= complete=
   case $1 in *[!A-Za-z0-9._/\\\ "$NL"-]*) return 1 ;; esac
   set -f
   IFS=$NL
@@ -670,6 +797,7 @@ read_request() {
     boot) BOOT=$2 ;;
     grace) is_number "$2" && GRACE=$2 || return 1 ;;
     level) case $2 in 1 | 2 | 3) LEVEL=$2 ;; *) return 1 ;; esac ;;
+    of) OF=$2 ;;
     min-age) is_number "$2" && MIN_AGE=$2 || return 1 ;;
     target) shift; TARGETS="$TARGETS${TARGETS:+$NL}$*" ;;
     protect) [ $# -eq 5 ] || return 1; shift; PROTECT="$PROTECT${PROTECT:+$NL}$*" ;;
@@ -682,21 +810,26 @@ read_request() {
   case $N in *[!a-f0-9]* | '') return 1 ;; esac
   [ ${#N} -eq 32 ] && [ -n "$complete" ] || return 1
   case $RUN in *[!A-Za-z0-9-]* | '') return 1 ;; esac
+  case $OF in *[!A-Za-z0-9-]* | '') return 1 ;; esac
   case $WINDOW in *[!0-9.]* | *.*.* | '' | ??????*) return 1 ;; esac
 }
-check_kill_targets() {
+# check_targets WORDS NUMBERS: every target has so many words, the first so many of them numbers.
+check_targets() {
+  want=$1 numbers=$2
   [ -n "$TARGETS" ] || return 1
   IFS=$NL
   for t in $TARGETS; do
     IFS=$SPACES; set -- $t
-    [ $# -eq 4 ] && is_number "$1" && is_number "$2" && { [ "$3" = - ] || is_number "$3"; } || return 1
+    [ $# -eq "$want" ] && is_number "$1" || return 1
+    [ "$numbers" -lt 2 ] || is_number "$2" || return 1
   done
   IFS=$SPACES
 }
 
 # reclaim_host REQUEST: the one entry.
 reclaim_host() {
-  ME=$(id -u) JOBS='' STATE='' JOURNAL=/dev/null
+  while read -r key ME rest; do [ "$key" != Uid: ] || { ME=${rest%%[!0-9]*}; break; }; done </proc/self/status
+  JOBS='' STATE='' JOURNAL=/dev/null
   if ! read_request "$1"; then
     printf 'reclaim-host: not a request this version understands (it speaks version 1)\n' >&2
     return 64
@@ -704,12 +837,14 @@ reclaim_host() {
   # What was begun is finished and written to the journal also when nobody listens any more.
   trap '' HUP PIPE
   frame begin 1 "$VERB" "$ME"
-  find_limit
   case $VERB in
   collect) collect ;;
-  kill) if check_kill_targets; then take_lock && { set -f; do_kill; set +f; }; else bad_request 'kill: a target is not PID START UID EXE'; fi ;;
+  kill) if check_targets 4 2; then take_lock && { set -f; do_kill; set +f; }; else bad_request 'a target of kill is PID START UID EXE'; fi ;;
+  remove-files) if check_targets 3 2; then take_lock && { set -f; do_remove_files; set +f; }; else bad_request 'a target of remove-files is DEV INO PATH'; fi ;;
+  ipcrm) if check_targets 1 1; then take_lock && do_ipcrm; else bad_request 'a target of ipcrm is SHMID'; fi ;;
   sync) take_lock && do_sync ;;
   drop-caches) take_lock && do_drop ;;
+  journal) do_journal ;;
   *) bad_request "there is no verb $VERB" ;;
   esac
   frame end $?
