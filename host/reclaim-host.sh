@@ -498,10 +498,11 @@ wait_for() {
 
 # Who came back: same name under the same living parent, started since. Reads `PARENT NAME PID START` of the dead.
 RESPAWN_PASS='
-FILENAME == "-" { dead[$1 " " $2] = dead[$1 " " $2] " " $3 ":" $4; next }
+BEGIN { files = ARGC; ARGC = 1 }
+{ dead[$1 " " $2] = dead[$1 " " $2] " " $3 ":" $4 }
 END {
-  for (i = 2; i < ARGC; i++) {
-    f = ARGV[i] ; text = ""
+  for (i = 1; i < files; i++) {
+    f = ARGV[i]; text = ""
     while ((getline l < f) > 0) text = text " " l
     close(f)
     if (!match(text, /\) [A-Za-z] [-0-9 ]*$/)) continue
@@ -513,7 +514,7 @@ END {
 tell_respawned() {
   [ -n "$ENDED" ] || return 0
   nap 0.3
-  came_back=$(cd /proc && printf '%s\n' "$ENDED" | awk -v since="$1" "$RESPAWN_PASS" - 2>/dev/null)
+  came_back=$(cd /proc && set +f && printf '%s' "$ENDED" | awk -v since="$1" "$RESPAWN_PASS" [0-9]*/stat 2>/dev/null)
   IFS=$NL
   for t in $came_back; do
     IFS=$SPACES; set -- $t
