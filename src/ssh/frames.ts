@@ -18,6 +18,8 @@ export class FrameReader {
   #rest = Buffer.alloc(0);
   #open: Omit<Frame, 'body'> | null = null;
   #searchFrom = 0;
+  /** True once a frame has begun: the program was there. */
+  begun = false;
   /** True once the `end` frame was seen. */
   ended = false;
 
@@ -41,6 +43,7 @@ export class FrameReader {
       // The newline of a head is also the one before the next mark when the body is empty.
       this.#searchFrom = 0;
       this.#open = { kind, words };
+      this.begun = true;
       if (kind === 'end') {
         this.ended = true;
         frames.push({ kind, words, body: new Uint8Array() });

@@ -223,7 +223,7 @@ class ProgramBox implements JournaledBox {
   async #ask(ask: Ask): Promise<Answer> {
     const privileged = this.#options.privilege !== 'none' && !this.#sudoRefused;
     const attempt = await this.#attempt(ask, privileged);
-    if (attempt.frames.some((f) => f.kind === 'begin')) return checked(this.host, ask, attempt);
+    if (attempt.begun) return checked(this.host, ask, attempt);
     if (privileged && sudoRefused(attempt.output)) {
       // Looking needs no privilege where the box allows it, nor does ending one's own processes.
       this.#sudoRefused = true;
@@ -251,12 +251,13 @@ class ProgramBox implements JournaledBox {
         }
       },
     });
-    return { frames, nonce, output, ended: reader.ended };
+    return { frames, nonce, output, begun: reader.begun, ended: reader.ended };
   }
 }
 
 interface Attempt extends Answer {
   readonly output: RunOutput;
+  readonly begun: boolean;
   readonly ended: boolean;
 }
 

@@ -1,7 +1,8 @@
 /** collect: everything of the capture contract, from this very machine, whatever its processes are called. */
+import { once } from 'node:events';
 import { closeSync, openSync, realpathSync, rmSync, statSync, writeFileSync } from 'node:fs';
 import { afterAll, describe, expect, it } from 'vitest';
-import { captureSchema, type Capture } from '../../src/memory/contract.ts';
+import { captureSchema, type Blob, type Capture } from '../../src/memory/contract.ts';
 import { bootId, Crowd, realBox, shells } from './real-box.ts';
 
 const crowd = new Crowd();
@@ -9,8 +10,9 @@ afterAll(() => {
   crowd.end();
 });
 
-const text = (capture: Capture, path: string) => String(capture.files[path]);
-const stdout = (capture: Capture, name: string) => String(capture.commands[name]!.stdout);
+const plain = (blob: Blob | undefined): string => (typeof blob === 'string' ? blob : '');
+const text = (capture: Capture, path: string) => plain(capture.files[path]);
+const stdout = (capture: Capture, name: string) => plain(capture.commands[name]!.stdout);
 
 const contractCommands = [
   'free -k',
@@ -37,7 +39,7 @@ describe.each(shells)('collect under %s', (shell) => {
     expect(text(capture, '/proc/sys/kernel/random/boot_id').trim()).toBe(bootId);
     expect(stdout(capture, 'free -k')).toMatch(/^Mem:/m);
     for (const file of ['stat', 'status', 'cmdline', 'cgroup']) {
-      expect(text(capture, `/proc/${sleeper.pid}/${file}`)).not.toBe('undefined');
+      expect(text(capture, `/proc/${sleeper.pid}/${file}`)).not.toBe('');
     }
     expect(capture.later[`/proc/${sleeper.pid}/stat`]).toContain(`${sleeper.pid} (sleeper) S`);
     expect(capture.windowSeconds).toBeGreaterThanOrEqual(0.5);
@@ -130,7 +132,7 @@ describe('a box with many processes', () => {
     try {
       const capture = await realBox('dash').collect({ scope: 'full', windowSeconds: 0 });
       const sleeping = Object.entries(capture.files).filter(
-        ([path, f]) => /^\/proc\/\d+\/stat$/.test(path) && String(f).includes('(sleep)'),
+        ([path, f]) => /^\/proc\/\d+\/stat$/.test(path) && plain(f).includes('(sleep)'),
       );
       expect(sleeping.length).toBeGreaterThanOrEqual(500);
       // This process is big; a sleeping `sleep` is not worth a second file.
@@ -138,7 +140,9 @@ describe('a box with many processes', () => {
       expect(capture.files[`/proc/${process.pid}/status`]).toContain('RssAnon:');
       expect(capture.files[sleeping[0]![0].replace('/stat', '/status')]).toBeUndefined();
     } finally {
+      const ended = once(many, 'exit');
       many.stdin!.end('\n');
+      await ended;
     }
   });
 });
