@@ -4,9 +4,11 @@ import type { DraftStep } from '../story.ts';
 import { escapeText } from '../redact.ts';
 import { sum } from './predict.ts';
 import { parseDf, parseShmFiles, parseSysv, type ShmFile, type SysvSegment, type Tmpfs } from './shared.ts';
-import { fileInUse, holdersByPath, segmentInUse } from './shm-holders.ts';
+import { fileInUse, holdersByPath } from './shm-holders.ts';
 import type { World } from './signs.ts';
 import { shortList, worthALineKiB, type Telling } from './steps.ts';
+import { byOwner, ownerOf, removalRange } from './shm-owners.ts';
+import { sysvFindings } from './sysv-findings.ts';
 import { commandOf, textOf } from './text.ts';
 import type { Told } from './told.ts';
 import { ageWords, count, sizeWords } from './words.ts';
@@ -27,9 +29,6 @@ export function readShared(capture: Capture): SharedMemory {
     mountsKnown: df.text !== '' && !df.timedOut,
   };
 }
-
-const ownerOf = (world: World, uid: number): string =>
-  `owner ${escapeText(world.table.listings.users.get(uid) ?? `uid ${uid}`, 64)}`;
 
 /** `sgl_shm_mm_4711_ab12` -> `sgl_shm_mm_*`: how people know a family of files. */
 const familyOf = (path: string): string =>
@@ -58,11 +57,10 @@ export function shmFindings(world: World, shared: SharedMemory, telling: Telling
     if (why === null && file.path.startsWith('/dev/shm/')) stale.push(file);
     else used.push([file, why ?? 'not in /dev/shm']);
   }
-  const staleSegments = canJudge ? shared.segments.filter((s) => isStale(world, s, now)) : [];
   return [
     ...byOwner(stale, (file) => file.uid).map((files) => staleFiles(world, files, telling)),
     ...byOwner(used, ([file]) => file.uid).flatMap((files) => usedFiles(world, files)),
-    ...byOwner(staleSegments, (s) => s.uid).map((segments) => staleSysv(world, segments, now)),
+    ...sysvFindings(world, shared.segments, { now, canJudge }),
     ...otherMounts(
       world,
       shared,
@@ -70,24 +68,6 @@ export function shmFindings(world: World, shared: SharedMemory, telling: Telling
     ),
   ];
 }
-
-const isStale = (world: World, segment: SysvSegment, now: number): boolean =>
-  (segment.rssKiB ?? segment.bytes) > 0 &&
-  now - segment.touched >= Math.max(0, world.options.minAgeSeconds.sysv) &&
-  !segmentInUse(world, segment, now);
-
-function byOwner<T>(items: readonly T[], uidOf: (item: T) => number): T[][] {
-  const groups = new Map<number, T[]>();
-  for (const item of items) {
-    const group = groups.get(uidOf(item));
-    if (group === undefined) groups.set(uidOf(item), [item]);
-    else group.push(item);
-  }
-  return [...groups.values()];
-}
-
-/** Pages that were swapped out come back as swap, not as RAM: how many of these did is not told. */
-const removalRange = (world: World, kiB: number) => ({ low: Math.max(0, kiB - world.swapUsedKiB), high: kiB });
 
 function staleFiles(world: World, files: readonly ShmFile[], telling: Telling): Told {
   const sorted = [...files].sort((a, b) => b.kiB - a.kiB || (a.path < b.path ? -1 : 1));
@@ -174,40 +154,4 @@ function otherMounts(world: World, shared: SharedMemory, listedKiB: number): Tol
     );
   }
   return told;
-}
-
-function staleSysv(world: World, segments: readonly SysvSegment[], now: number): Told {
-  const sized = segments.map((s) => ({
-    shmid: s.shmid,
-    kiB: s.rssKiB ?? Math.round(s.bytes / 1024),
-    known: s.rssKiB !== null,
-  }));
-  const kiB = sum(sized, (s) => s.kiB);
-  const known = sum(
-    sized.filter((s) => s.known),
-    (s) => s.kiB,
-  );
-  const range = { low: removalRange(world, known).low, high: kiB };
-  const youngest = now - Math.max(...segments.map((s) => s.touched));
-  const evidence = [
-    `${count(segments.length, 'System V shared memory segment')}, ${sizeWords(kiB)}, ${ownerOf(world, segments[0]?.uid ?? 0)}`,
-    `nobody is attached, creator and last user are dead, untouched for ${ageWords(Math.max(0, youngest))}`,
-    'some programs keep data this way on purpose between runs (STAR keeps its genome): ask when in doubt',
-    'a process that attaches before the removal would change this: it is checked again then',
-  ];
-  const finding: Finding = {
-    class: 'stale_sysv_shm',
-    kiB,
-    reclaimableKiB: range,
-    action: 'ipcrm',
-    evidence,
-    paths: segments.map((s) => `shmid ${s.shmid}`),
-  };
-  const step: DraftStep = {
-    action: 'ipcrm',
-    targets: sized.map(({ shmid, kiB: size }) => ({ shmid, kiB: size })),
-    expectedFreeKiB: range,
-    expectedAvailableKiB: range,
-  };
-  return { finding, step, procs: [] };
 }

@@ -60,12 +60,15 @@ export function fileInUse(
   return gpu === undefined ? null : `${nameOf(world, gpu.pid)} of the same owner is at work on a GPU`;
 }
 
-/** Creator and last user of a segment from another pid namespace show as 0: not known, so in use. */
-export function segmentInUse(world: World, segment: SysvSegment, nowUnixSeconds: number): boolean {
-  if (segment.attached > 0 || segment.creatorPid === 0) return true;
-  return [segment.creatorPid, segment.lastPid].some(
+/** Why a segment may be in use; null when nobody is. Creator and last user from another pid namespace show as 0: not known. */
+export function segmentUse(world: World, segment: SysvSegment, nowUnixSeconds: number): string | null {
+  if (segment.attached > 0)
+    return segment.attached === 1 ? '1 process is attached' : `${segment.attached} processes are attached`;
+  if (segment.creatorPid === 0) return 'its creator is in another pid namespace and may be alive';
+  const alive = [segment.creatorPid, segment.lastPid].find(
     (pid) => pid > 0 && wasThere(world, pid, segment.touched, nowUnixSeconds),
   );
+  return alive === undefined ? null : `nobody is attached, but ${nameOf(world, alive)}, which used it, is alive`;
 }
 
 function nameOf(world: World, pid: number): string {

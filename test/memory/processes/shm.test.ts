@@ -109,13 +109,18 @@ describe('System V segments', () => {
     });
   });
   it.each([
-    ['somebody is attached', line(4242, 4243, 1)],
-    ['the creator lives', line(5000, 4243, 0, 400)],
-    ['the last user lives', line(4242, 5000, 0, 400)],
-    ['it was touched just now', line(4242, 4243, 0, 10)],
-    ['its creator is in another pid namespace', line(0, 0, 0)],
-  ])('stay when %s', (_, sysv) => {
-    expect(tell({ sysv, processes: [python] }).steps).toEqual([]);
+    ['somebody is attached', line(4242, 4243, 1), 'pinned_shm', /1 process is attached/],
+    ['the creator lives', line(5000, 4243, 0, 400), 'pinned_shm', /pid 5000 \(.*\), which used it, is alive/],
+    ['the last user lives', line(4242, 5000, 0, 400), 'pinned_shm', /pid 5000 \(.*\), which used it, is alive/],
+    ['it was touched just now', line(4242, 4243, 0, 10), 'stale_sysv_shm', /10 s ago: too young to judge/],
+    ['its creator is in another pid namespace', line(0, 0, 0), 'pinned_shm', /another pid namespace/],
+  ])('stay when %s, and are shown with the reason', (_, sysv, name, why) => {
+    const story = tell({ sysv, processes: [python] });
+    expect(story.steps).toEqual([]);
+    const finding = story.findings.find((f) => f.paths?.includes('shmid 65'))!;
+    expect(finding).toMatchObject({ class: name, kiB: 2 * GiB, reclaimableKiB: { low: 0, high: 0 } });
+    expect(finding.action).not.toBe('ipcrm');
+    expect(finding.evidence.join('\n')).toMatch(why);
   });
 });
 
