@@ -14,6 +14,22 @@ export type RangeKiB = z.infer<typeof rangeSchema>;
 const blobSchema = z.union([z.string(), z.object({ base64: z.string() })]);
 export type Blob = z.infer<typeof blobSchema>;
 
+/**
+ * Path -> blob. By hand, not z.record: a crowded box has tens of thousands of files, and the check would cost more than the
+ * diagnosis. Names the first entries that are wrong.
+ */
+const filesSchema = z.custom<Record<string, Blob>>(isRecord, 'expected files by path').superRefine((files, context) => {
+  for (const path in files) {
+    if (typeof files[path] === 'string' || blobSchema.safeParse(files[path]).success) continue;
+    context.addIssue({ code: 'custom', path: [path], message: 'expected text or {"base64"}' });
+    if (context.issues.length >= 3) return;
+  }
+});
+
+function isRecord(value: unknown): boolean {
+  return typeof value === 'object' && value !== null && !Array.isArray(value);
+}
+
 const commandOutputSchema = z.looseObject({
   status: z.number().int().nullish(),
   stdout: blobSchema.default(''),
@@ -28,8 +44,8 @@ export const captureSchema = z.looseObject({
   privileged: z.boolean().default(false),
   windowSeconds: z.number().nonnegative().default(0),
   collectorPids: z.array(z.number().int()).default([]),
-  files: z.record(z.string(), blobSchema),
-  later: z.record(z.string(), blobSchema).default({}),
+  files: filesSchema,
+  later: filesSchema.default({}),
   commands: z.record(z.string(), commandOutputSchema).default({}),
 });
 export type Capture = z.infer<typeof captureSchema>;

@@ -47,9 +47,11 @@ function meminfoPool(meminfo: Meminfo): HugePool[] {
 
 function sysfsPools(capture: Capture): HugePool[] {
   const sizes = new Map<number, Map<string, number>>();
-  for (const [path, blob] of Object.entries(capture.files)) {
+  for (const path of Object.keys(capture.files)) {
+    // Nearly all files are of processes: a box has tens of thousands of those.
+    if (!path.startsWith('/sys/')) continue;
     const match = /^\/sys\/kernel\/mm\/hugepages\/hugepages-(\d{1,9})kB\/(nr|free|resv)_hugepages$/.exec(path);
-    const value = /^\s*(\d{1,9})\s*$/.exec(match === null ? '' : textOf(blob));
+    const value = /^\s*(\d{1,9})\s*$/.exec(match === null ? '' : textOf(capture.files[path]));
     if (match === null || value === null) continue;
     const pageKiB = Number(match[1]);
     const pool = sizes.get(pageKiB) ?? new Map<string, number>();

@@ -48,27 +48,35 @@ const hookPath = /(\/\/hooks\.[^/\s]+\/|\/api\/webhooks\/)[^\s'"?]+/g;
 const pem = /-----BEGIN [A-Z ]*PRIVATE KEY-----[^]*?(-----END [A-Z ]*PRIVATE KEY-----|$)/g;
 const header =
   /\b((?:proxy-)?authorization|x-api-key|x-auth-token|x-amz-security-token|api-key|private-token|set-cookie|cookie)(\\?["']?\s*[:=]\s*\\?["']?)(?:(?:bearer|basic|token|digest|negotiate)\s+)?[^'"\n]+/gi;
+const headerMark = /authorization|cookie|-(?:key|token)/i;
+const bearerMark = /bearer|basic/i;
 const bearer = /\b(bearer|basic)(\s+)[\w.~+/=-]{6,}/gi;
 const jsonField = /(\\*["'])([\w.\- ]{1,64})\1(\s*:\s*)(?:(\\*["'])(.*?)(\4|$)|[^\s,}\]]+)/gs;
 
 /** Takes secrets out of any text: a command line, a log line, an error that repeats one. Length stays bounded by the caller. */
 function stripSecrets(text: string): string {
   if (text.length < 20 && /^[\w./+-]*$/.test(text) && !startsLikeToken.test(text)) return text;
-  const shaped = text
-    .replace(pem, hidden)
-    .replace(knownTokens, hidden)
-    .replace(urlUser, (_, scheme: string, user: string) => `${scheme}${looksRandom(user) ? hidden : user}:${hidden}@`)
-    .replace(urlToken, (whole, scheme: string, user: string) => (user === 'git' ? whole : `${scheme}${hidden}@`))
-    .replace(botPath, `$1${hidden}`)
-    .replace(hookPath, `$1${hidden}`)
-    .replace(header, (_, name: string, gap: string) => `${name}${gap}${hidden}`)
-    .replace(bearer, `$1$2${hidden}`)
-    .replace(
+  let shaped = text.replace(knownTokens, hidden);
+  // A look at a crowded box redacts a hundred thousand arguments: each form is tried only where its own mark is there.
+  if (shaped.includes('-----BEGIN')) shaped = shaped.replace(pem, hidden);
+  if (shaped.includes('://')) {
+    shaped = shaped
+      .replace(urlUser, (_, scheme: string, user: string) => `${scheme}${looksRandom(user) ? hidden : user}:${hidden}@`)
+      .replace(urlToken, (whole, scheme: string, user: string) => (user === 'git' ? whole : `${scheme}${hidden}@`));
+  }
+  if (shaped.includes('/bot')) shaped = shaped.replace(botPath, `$1${hidden}`);
+  if (shaped.includes('hooks')) shaped = shaped.replace(hookPath, `$1${hidden}`);
+  if (headerMark.test(shaped))
+    shaped = shaped.replace(header, (_, name: string, gap: string) => `${name}${gap}${hidden}`);
+  if (bearerMark.test(shaped)) shaped = shaped.replace(bearer, `$1$2${hidden}`);
+  if (/["']/.test(shaped)) {
+    shaped = shaped.replace(
       jsonField,
       (whole, q: string, key: string, colon: string, v: string | undefined, _value, end: string | undefined) =>
         isSecretKey(key) ? `${q}${key}${q}${colon}${v ?? ''}${hidden}${end ?? ''}` : whole,
     );
-  return stripRandom(stripAssignments(shaped));
+  }
+  return stripRandom(/[=:]|%3D/.test(shaped) ? stripAssignments(shaped) : shaped);
 }
 
 /** `KEY=value` and `key: value` wherever they stand: after `export`, inside `--option=`, in a query string. */
@@ -134,8 +142,11 @@ function kindOf(text: string, at: number): number {
 /** Control, format (bidi, zero width) and broken characters, written out. A name can forge neither a line nor a direction. */
 const unsafe = /[\p{Cc}\p{Cf}\p{Zl}\p{Zp}\p{Cs}\p{Co}]/gu;
 
+const plainAscii = /^[ -~]*$/;
+
 /** Escapes and cuts a text of the box to `limit` code points, without looking for secrets: for names, not command lines. */
 export function escapeText(text: string, limit = 120): string {
+  if (text.length <= limit && plainAscii.test(text)) return text;
   const shown = text.slice(0, limit * 4).replace(unsafe, (c) => {
     if (c === '\n') return '\\n';
     if (c === '\t') return '\\t';
@@ -147,8 +158,11 @@ export function escapeText(text: string, limit = 120): string {
   return cut(shown, limit);
 }
 
+const surrogate = /[\ud800-\udfff]/;
+
 function cut(text: string, limit: number): string {
   if (text.length <= limit) return text;
+  if (!surrogate.test(text)) return `${text.slice(0, limit - 1)}…`;
   const points = Array.from(text.slice(0, limit * 2 + 2));
   return points.length <= limit && text.length <= limit * 2 + 2 ? text : `${points.slice(0, limit - 1).join('')}…`;
 }
@@ -174,7 +188,9 @@ const shortSecretFlags: Readonly<Record<string, readonly string[]>> = {
 };
 
 const programOf = (argv: readonly string[]): string => {
-  const first = (argv[0] ?? '').split(' ')[0] ?? '';
+  const title = argv[0] ?? '';
+  const blank = title.indexOf(' ');
+  const first = blank === -1 ? title : title.slice(0, blank);
   return first.slice(first.lastIndexOf('/') + 1);
 };
 
@@ -217,27 +233,36 @@ const sourceFile = /\.(cu|cuh|cpp|cc|cxx|c|ptx|ii|cubin|py|rs|ipynb|json|ya?ml|t
 
 /**
  * A command line for people: at most `limit` code points, secrets hidden, the program first. When it is too long the
- * middle goes, but the source file it works on stays.
+ * middle goes, but the source file it works on stays. Only what is shown is redacted: a crowded build has thousands of
+ * these with hundreds of arguments each.
  */
 export function redactCommand(argv: readonly string[], limit = 200): string {
   const program = programOf(argv);
-  const kept: string[] = [];
-  let middle = '';
-  for (let at = 0; at < argv.length; at++) {
+  let whole = '';
+  let at = 0;
+  // Two UTF-16 units make a code point at most, so a text twice as long is sure to be cut.
+  for (; at < argv.length && at < shownArgs && whole.length <= (surrogate.test(whole) ? limit * 2 : limit); at++) {
     const raw = argv[at] ?? '';
-    if (at < shownArgs) {
-      // argv[0] is the program, unless the process rewrote it into a whole title.
-      kept.push(at === 0 && !raw.includes(' ') ? programText(raw) : redactArg(argv, at, program));
-    } else if (raw.length < 300 && sourceFile.test(raw)) {
-      middle = redactArg(argv, at, program);
-    }
+    // argv[0] is the program, unless the process rewrote it into a whole title.
+    const arg = at === 0 && !raw.includes(' ') ? programText(raw) : redactArg(argv, at, program);
+    whole += `${at === 0 ? '' : ' '}${escapeText(arg, argLimit)}`;
   }
-  const whole = kept.map((arg) => escapeText(arg, argLimit)).join(' ');
-  if (argv.length <= shownArgs && Array.from(whole).length <= limit) return whole;
-  const source = middle !== '' ? middle : (kept.slice(1).findLast((arg) => sourceFile.test(arg)) ?? '');
+  if (at === argv.length && Array.from(whole).length <= limit) return whole;
+  const source = lastSource(argv, program);
   const name = escapeText(source.slice(source.lastIndexOf('/') + 1), 80);
   const head = cut(whole, limit - (name === '' ? 0 : Array.from(name).length + 1));
   return name === '' || head.includes(name) ? cut(`${whole} …`, limit) : `${head} ${name}`;
+}
+
+/** The last argument that is a source file and no secret; empty when there is none. */
+function lastSource(argv: readonly string[], program: string): string {
+  for (let at = argv.length - 1; at > 0; at--) {
+    const raw = argv[at] ?? '';
+    if (raw.length >= argLimit || !sourceFile.test(raw)) continue;
+    const arg = redactArg(argv, at, program);
+    if (sourceFile.test(arg)) return arg;
+  }
+  return '';
 }
 
 const programText = (path: string): string => (path.length <= 80 ? path : `…/${path.slice(path.lastIndexOf('/') + 1)}`);

@@ -71,7 +71,7 @@ function leftoverFinding(world: World, trees: readonly BuildTree[], telling: Tel
     evidence,
     processes: procs.map(refOf),
   };
-  return { finding, step: kiB < worthAStepKiB ? null : killStep(killOrder(world, procs)), procs };
+  return { finding, step: kiB < worthAStepKiB ? null : killStep(killOrder(world, procs), given), procs };
 }
 
 function liveFinding(world: World, tree: BuildTree, telling: Telling): Told {

@@ -5,29 +5,26 @@ import type { Proc } from './table.ts';
 export const sum = <T>(items: readonly T[], value: (item: T) => number): number =>
   items.reduce((total, item) => total + value(item), 0);
 
-/** Forked copies of one another: same program, same arguments. Their RssAnon counts shared pages once per copy. */
-function familyKey(proc: Proc): string {
-  return `${proc.uid ?? -1} ${proc.exe?.path ?? proc.comm} ${proc.argv.join('\0').slice(0, 2048)}`;
-}
+/**
+ * Forked copies of one another have the same arguments; their RssAnon counts shared pages once per copy. Others of the
+ * same arguments fall in the same family, which only lowers what is promised.
+ */
+const familyOf = (proc: Proc): string => (proc.commandLine === '' ? proc.comm : proc.commandLine);
 
 /**
  * Private memory of a set. smaps_rollup divides shared pages by their users, so it adds up; with RssAnon alone, forked
  * copies may share all but nothing of it, so only the largest of a family is certain.
  */
 export function privateRange(procs: readonly Proc[]): RangeKiB {
-  const families = new Map<string, Proc[]>();
-  for (const proc of procs) {
-    const key = proc.source === 'smaps_rollup' ? `own ${proc.pid}` : familyKey(proc);
-    const family = families.get(key);
-    if (family === undefined) families.set(key, [proc]);
-    else family.push(proc);
-  }
+  const largest = new Map<string, number>();
   let low = 0;
-  for (const family of families.values()) {
-    for (const proc of family) if (proc.source === 'smaps_rollup') low += proc.unsharedKiB ?? proc.privateKiB;
-    const rough = family.filter((proc) => proc.source === 'RssAnon').map((proc) => proc.privateKiB);
-    if (rough.length > 0) low += Math.max(...rough);
+  for (const proc of procs) {
+    if (proc.source === 'smaps_rollup') low += proc.unsharedKiB ?? proc.privateKiB;
+    if (proc.source !== 'RssAnon') continue;
+    const family = familyOf(proc);
+    largest.set(family, Math.max(largest.get(family) ?? 0, proc.privateKiB));
   }
+  for (const kiB of largest.values()) low += kiB;
   const high = sum(procs, (proc) => proc.privateKiB);
   return { low: Math.min(low, high), high };
 }

@@ -36,11 +36,11 @@ function homeOf(world: World, proc: Proc): Home {
   if (keeper.kind === 'unit') {
     return { kind: 'unit', key: `unit ${keeper.name} ${proc.uid ?? ''}`, name: escapeText(keeper.name, 80) };
   }
-  const above = world.table.ancestorsOf(proc);
-  const notebook = [proc, ...above].find((at) => isNotebook(world, at));
+  const chain = [proc, ...world.table.ancestorsOf(proc)];
+  const notebook = chain.find((at) => isNotebook(world, at));
   if (notebook !== undefined)
     return { kind: 'notebook', key: `notebook ${proc.uid ?? ''}`, name: `notebooks of ${owner}` };
-  const multiplexer = [proc, ...above].find((at) => world.part(at).role === 'multiplexer');
+  const multiplexer = chain.find((at) => world.part(at).role === 'multiplexer');
   if (multiplexer !== undefined) {
     return {
       kind: 'terminal',
@@ -50,7 +50,6 @@ function homeOf(world: World, proc: Proc): Home {
   }
   if (proc.tty !== 0) return { kind: 'terminal', key: `tty ${proc.session ?? proc.pid}`, name: `terminal of ${owner}` };
   // Up to, not into, whoever adopts or guards: sshd and init are nobody's job.
-  const chain = [proc, ...above];
   const stop = chain.findIndex((at, n) => n > 0 && (isAdopter(at) || world.part(at).role === 'protected'));
   const ownTop = chain[(stop === -1 ? chain.length : stop) - 1] ?? proc;
   // What a server lets go to init still belongs to the session it leads.

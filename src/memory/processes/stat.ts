@@ -1,5 +1,5 @@
 /** /proc/PID/stat. Its second field is chosen by whoever runs the process and may hold blanks, brackets and newlines. */
-import { integerOf } from './text.ts';
+import { integerBetween, integerOf } from './text.ts';
 
 export interface Stat {
   readonly pid: number;
@@ -29,24 +29,45 @@ export function parseStat(text: string): Stat | null {
   const close = text.lastIndexOf(')');
   if (open < 1 || close < open) return null;
   const pid = integerOf(text.slice(0, open).trim());
-  const field = text.slice(close + 2).split(' ', 23);
-  const state = field[0] ?? '';
-  const ppid = integerOf(field[1]);
-  if (pid === null || pid < 1 || ppid === null || !/^[A-Za-z]$/.test(state)) return null;
-  const foreground = field[5] === '-1' ? -1 : integerOf(field[5]);
+  const state = text.charAt(close + 2);
+  if (pid === null || pid < 1 || text.charAt(close + 3) !== ' ' || !/[A-Za-z]/.test(state)) return null;
+  const field4 = close + 4;
+  const ppid = integerAt(text, field4);
+  if (ppid === null) return null;
+  const field8 = skipFields(text, field4, 4);
+  const field14 = skipFields(text, field8, 6);
+  const field22 = skipFields(text, field14, 8);
   return {
     pid,
     comm: text.slice(open + 1, close),
     state,
     ppid,
-    pgrp: integerOf(field[2]),
-    session: integerOf(field[3]),
-    tty: integerOf(field[4]),
-    foreground,
-    flags: integerOf(field[6]),
-    userTicks: integerOf(field[11]),
-    systemTicks: integerOf(field[12]),
-    startTime: integerOf(field[19]),
-    rssPages: integerOf(field[21]),
+    pgrp: integerAt(text, skipFields(text, field4, 1)),
+    session: integerAt(text, skipFields(text, field4, 2)),
+    tty: integerAt(text, skipFields(text, field4, 3)),
+    foreground: text.startsWith('-1 ', field8) ? -1 : integerAt(text, field8),
+    flags: integerAt(text, skipFields(text, field8, 1)),
+    userTicks: integerAt(text, field14),
+    systemTicks: integerAt(text, skipFields(text, field14, 1)),
+    startTime: integerAt(text, field22),
+    rssPages: integerAt(text, skipFields(text, field22, 2)),
   };
+}
+
+// By position instead of by split: ten thousand of these lines are read per look, and the pieces would be its garbage.
+
+/** Where the field `count` fields after the one at `from` begins; past the end when there are not so many. */
+function skipFields(text: string, from: number, count: number): number {
+  let at = from;
+  for (let n = 0; n < count; n++) {
+    const blank = text.indexOf(' ', at);
+    if (blank === -1) return text.length;
+    at = blank + 1;
+  }
+  return at;
+}
+
+function integerAt(text: string, from: number): number | null {
+  const blank = text.indexOf(' ', from);
+  return integerBetween(text, from, blank === -1 ? text.length : blank);
 }

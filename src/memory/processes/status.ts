@@ -41,12 +41,23 @@ function kiBOf(line: string | undefined): number | null {
 
 const numbersOf = (line: string | undefined): (number | null)[] => (line ?? '').split(/\s+/).map(integerOf);
 
+/** Real, effective, saved, file system. Signals and files go by the effective one. */
+function effectiveUid(line: string | undefined): number | null {
+  const [, effective] = /^\d+\s+(\d+)/.exec(line ?? '') ?? [];
+  return integerOf(effective);
+}
+
+/** One number for nearly everybody. */
+function pidsOf(line: string | undefined): number[] {
+  const only = integerOf(line);
+  return only === null ? numbersOf(line).filter((pid) => pid !== null) : [only];
+}
+
 export function parseStatus(text: string): Status {
   const read = readerOf(text);
   return {
-    // Uid: real, effective, saved, file system. Signals and files go by the effective one.
-    uid: numbersOf(read('Uid'))[1] ?? null,
-    namespacePids: numbersOf(read('NSpid')).filter((pid) => pid !== null),
+    uid: effectiveUid(read('Uid')),
+    namespacePids: pidsOf(read('NSpid')),
     lockedKiB: kiBOf(read('VmLck')),
     rssKiB: kiBOf(read('VmRSS')),
     rssAnonKiB: kiBOf(read('RssAnon')),

@@ -1,6 +1,6 @@
 /** Parts that every finding about processes shares: its kill step and the lines about doubt. */
 import type { DraftStep } from '../story.ts';
-import { killYield, privateRange, sum } from './predict.ts';
+import { privateRange, sum, type KillYield } from './predict.ts';
 import type { Proc } from './table.ts';
 import { sizeWords } from './words.ts';
 
@@ -31,8 +31,7 @@ export const sourceLine = (procs: readonly Proc[]): string[] => {
     : [];
 };
 
-export function killStep(inOrder: readonly Proc[]): DraftStep {
-  const given = killYield(inOrder);
+export function killStep(inOrder: readonly Proc[], given: KillYield): DraftStep {
   return {
     action: 'kill',
     targets: inOrder.map(({ pid, startTime }) => ({ pid, startTime })),

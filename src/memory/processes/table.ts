@@ -4,8 +4,9 @@
  */
 import type { Capture } from '../contract.ts';
 import { parseCgroup, type Keeper } from './cgroup.ts';
+import { perProcess, statsOf, type ProcessFiles } from './files.ts';
 import { readListings, type Link, type Listings } from './listings.ts';
-import { parseStat, type Stat } from './stat.ts';
+import type { Stat } from './stat.ts';
 import { parseRollup, parseStatus, type Rollup, type Status } from './status.ts';
 import { commandOf, integerOf, textOf } from './text.ts';
 
@@ -30,6 +31,8 @@ export interface Proc {
   readonly stateBefore: string | null;
   readonly comm: string;
   readonly argv: readonly string[];
+  /** The same as the kernel has it, NULs and all. */
+  readonly commandLine: string;
   readonly exe: Link | null;
   readonly cwd: Link | null;
   readonly uid: number | null;
@@ -70,42 +73,6 @@ export interface ProcessTable {
   readonly twoLooks: boolean;
 }
 
-interface Files {
-  stat?: string;
-  status?: string;
-  cmdline?: string;
-  cgroup?: string;
-  rollup?: string;
-  wait?: string;
-}
-const fileNames: Readonly<Record<string, keyof Files>> = {
-  stat: 'stat',
-  status: 'status',
-  cmdline: 'cmdline',
-  cgroup: 'cgroup',
-  smaps_rollup: 'rollup',
-  wchan: 'wait',
-  stack: 'wait',
-};
-
-function perProcess(files: Capture['files']): Map<number, Files> {
-  const found = new Map<number, Files>();
-  for (const path in files) {
-    if (!path.startsWith('/proc/')) continue;
-    const slash = path.indexOf('/', 6);
-    const pid = slash === -1 ? null : integerOf(path.slice(6, slash));
-    const name = slash === -1 ? '' : path.slice(slash + 1);
-    if (pid === null || pid < 1 || !Object.hasOwn(fileNames, name)) continue;
-    const key = fileNames[name];
-    const text = textOf(files[path]);
-    if (key === undefined || text === null) continue;
-    let entry = found.get(pid);
-    if (entry === undefined) found.set(pid, (entry = {}));
-    entry[key] = key === 'wait' ? `${entry.wait ?? ''} ${text}` : text;
-  }
-  return found;
-}
-
 /** The words of a command line, also where the process rewrote it into one string (`nvcc -c x.cu` as a title). */
 export function wordsOf(argv: readonly string[]): readonly string[] {
   const [only] = argv;
@@ -116,15 +83,6 @@ export function wordsOf(argv: readonly string[]): readonly string[] {
 export function parseCmdline(text: string): string[] {
   const bare = text.replace(/\0+$/, '');
   return bare === '' ? [] : bare.split('\0');
-}
-
-function statsOf(files: Map<number, Files>): Map<number, Stat> {
-  const stats = new Map<number, Stat>();
-  for (const [pid, entry] of files) {
-    const stat = entry.stat === undefined ? null : parseStat(entry.stat);
-    if (stat?.pid === pid) stats.set(pid, stat);
-  }
-  return stats;
 }
 
 /** Private memory in KiB, never from VIRT. Shared copy-on-write pages count in parts where smaps_rollup was read. */
@@ -151,11 +109,13 @@ interface Look {
   readonly uptimeSeconds: number | null;
   readonly own: ReadonlySet<number>;
   readonly pageKiB: number;
+  /** parseCgroup: hundreds of processes share one text. */
+  keeperOf(cgroup: string): Keeper;
   /** False on a kernel without control groups: then nobody’s is missing. */
   readonly cgroupsRead: boolean;
 }
 
-function rowOf(look: Look, first: Stat | null, last: Stat, files: Files): Proc {
+function rowOf(look: Look, first: Stat | null, last: Stat, files: ProcessFiles): Proc {
   const status = first === null || files.status === undefined ? null : parseStatus(files.status);
   const rollup = files.rollup === undefined ? null : parseRollup(files.rollup);
   const memory = privateOf(status, rollup, last, look.pageKiB);
@@ -180,11 +140,12 @@ function rowOf(look: Look, first: Stat | null, last: Stat, files: Files): Proc {
     stateBefore: twice ? first.state : null,
     comm: last.comm,
     argv: kernel || zombie ? [] : parseCmdline(files.cmdline ?? ''),
+    commandLine: kernel || zombie ? '' : (files.cmdline ?? ''),
     exe,
     cwd: look.listings.links.cwd.get(last.pid) ?? null,
     uid,
     user: uid === null ? null : (look.listings.users.get(uid) ?? (uid === 0 ? 'root' : null)),
-    keeper: files.cgroup === undefined ? { kind: 'none' } : parseCgroup(files.cgroup),
+    keeper: files.cgroup === undefined ? { kind: 'none' } : look.keeperOf(files.cgroup),
     status,
     cpuShare: twice ? ticks / (window * ticksPerSecond) : null,
     systemPart: ticks === 0 || !twice ? 0 : ((last.systemTicks ?? 0) - (first.systemTicks ?? 0)) / ticks,
@@ -209,19 +170,29 @@ function rowOf(look: Look, first: Stat | null, last: Stat, files: Files): Proc {
 }
 
 /** The collector's chain, and everything below its innermost process (cat, find, a hung nvidia-smi of ours). */
-function ownPids(capture: Capture, stats: Iterable<Stat>): Set<number> {
+function ownPids(capture: Capture, looks: readonly ReadonlyMap<number, Stat>[]): Set<number> {
   const own = new Set(capture.collectorPids);
-  const parents = new Map<number, number>();
-  for (const stat of stats) parents.set(stat.pid, stat.ppid);
-  const chainParents = new Set(capture.collectorPids.map((pid) => parents.get(pid)));
+  const parentOf = (pid: number): number | undefined => looks.find((stats) => stats.has(pid))?.get(pid)?.ppid;
+  const chainParents = new Set(capture.collectorPids.map(parentOf));
   const innermost = new Set(capture.collectorPids.filter((pid) => pid > 1 && !chainParents.has(pid)));
-  for (const pid of parents.keys()) {
-    let at: number | undefined = pid;
-    for (let depth = 0; at !== undefined && at > 1 && depth < 64; depth++, at = parents.get(at)) {
-      if (innermost.has(at)) own.add(pid);
+  for (const stats of looks) {
+    for (const pid of stats.keys()) {
+      let at: number | undefined = pid;
+      for (let depth = 0; at !== undefined && at > 1 && depth < 64; depth++, at = parentOf(at)) {
+        if (innermost.has(at)) own.add(pid);
+      }
     }
   }
   return own;
+}
+
+function remembered<T>(read: (text: string) => T): (text: string) => T {
+  const known = new Map<string, T>();
+  return (text) => {
+    let value = known.get(text);
+    if (value === undefined) known.set(text, (value = read(text)));
+    return value;
+  };
 }
 
 function uptimeOf(capture: Capture): number | null {
@@ -240,7 +211,8 @@ export function readTable(capture: Capture): ProcessTable {
     capture,
     listings: readListings(capture),
     uptimeSeconds: uptimeOf(capture),
-    own: ownPids(capture, [...firstLook.values(), ...now.values()]),
+    own: ownPids(capture, twoLooks ? [now, firstLook] : [now]),
+    keeperOf: remembered(parseCgroup),
     cgroupsRead: [...files.values()].some((entry) => entry.cgroup !== undefined),
     pageKiB: (integerOf(commandOf(capture, 'page size').text.trim()) ?? 4096) / 1024,
   };
@@ -260,7 +232,8 @@ export function readTable(capture: Capture): ProcessTable {
 }
 
 function indexOf(all: readonly Proc[], listings: Listings, twoLooks: boolean): ProcessTable {
-  const byPid = new Map(all.map((proc) => [proc.pid, proc]));
+  const byPid = new Map<number, Proc>();
+  for (const proc of all) byPid.set(proc.pid, proc);
   const children = new Map<number, Proc[]>();
   let danglingParents = 0;
   for (const proc of all) {
@@ -271,9 +244,13 @@ function indexOf(all: readonly Proc[], listings: Listings, twoLooks: boolean): P
   }
   const ancestorsOf = (proc: Proc): Proc[] => {
     const chain: Proc[] = [];
-    const met = new Set([proc.pid]);
-    for (let at = byPid.get(proc.ppid); at !== undefined && !met.has(at.pid); at = byPid.get(at.ppid)) {
-      met.add(at.pid);
+    // Pids that changed between the looks may close a ring. Hardly any chain is long enough to be worth a set.
+    const longChain = 64;
+    let met: Set<Proc> | null = null;
+    for (let at = byPid.get(proc.ppid); at !== undefined && at !== proc; at = byPid.get(at.ppid)) {
+      if (chain.length >= longChain) met ??= new Set(chain);
+      if (met?.has(at) === true) return [...met];
+      met?.add(at);
       chain.push(at);
     }
     return chain;

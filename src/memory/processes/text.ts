@@ -31,10 +31,14 @@ export function recordsOf(text: string): string[] {
  * A decimal integer of at most 15 digits, so it is exact. Anything else is null: never NaN, never a guess. By hand,
  * because a look at a big box asks this some hundred thousand times.
  */
-export function integerOf(text: string | undefined): number | null {
-  if (text === undefined || text.length === 0 || text.length > 15) return null;
+export const integerOf = (text: string | undefined): number | null =>
+  text === undefined ? null : integerBetween(text, 0, text.length);
+
+/** The same for a part of a text, without cutting it out. */
+export function integerBetween(text: string, start: number, end: number): number | null {
+  if (end <= start || end - start > 15) return null;
   let value = 0;
-  for (let i = 0; i < text.length; i++) {
+  for (let i = start; i < end; i++) {
     const digit = text.charCodeAt(i) - 48;
     if (digit < 0 || digit > 9) return null;
     value = value * 10 + digit;

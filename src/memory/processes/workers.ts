@@ -67,7 +67,7 @@ function forkFamilies(world: World): ReadonlySet<Proc> {
   for (const proc of world.table.all) {
     if (proc.kernel || proc.zombie || proc.argv.length < 2 || world.part(proc).role !== 'other') continue;
     if (!groupLeaderGone(world, proc) || !lostParent(world, proc)) continue;
-    const key = `${proc.uid ?? -1} ${proc.pgrp ?? 0} ${proc.exe?.path ?? ''} ${proc.argv.join('\0').slice(0, 4096)}`;
+    const key = `${proc.uid ?? -1} ${proc.pgrp ?? 0} ${proc.exe?.path ?? ''} ${proc.commandLine.slice(0, 4096)}`;
     const family = families.get(key);
     if (family === undefined) families.set(key, [proc]);
     else family.push(proc);
@@ -190,5 +190,5 @@ function orphanFinding(world: World, trees: readonly WorkerTree[], telling: Tell
     processes: procs.map(refOf),
   };
   const onGpu = procs.some((proc) => world.gpu.byPid.has(proc.pid));
-  return { finding, step: kiB < worthAStepKiB && !onGpu ? null : killStep(killOrder(world, procs)), procs };
+  return { finding, step: kiB < worthAStepKiB && !onGpu ? null : killStep(killOrder(world, procs), given), procs };
 }
