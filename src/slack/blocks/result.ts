@@ -1,6 +1,6 @@
 /** A run while it works and when it has ended: steps with expected and measured, before and after, what is left. */
 import type { RichTextBlock } from '@slack/types';
-import type { RunReport, StepReport, TargetResult } from '../../memory/contract.ts';
+import type { Finding, RunReport, StepReport, TargetResult } from '../../memory/contract.ts';
 import { renderFreeDiff } from '../../memory/free-table.ts';
 import { deltaText, rangeText, sizeText } from '../../memory/sizes.ts';
 import type { RequestRecord } from '../../requests/types.ts';
@@ -89,6 +89,12 @@ export function stepResults(report: RunReport, record: RequestRecord): RichTextB
   return rich(parts);
 }
 
+/** Findings of the look before acting that no step of the plan was for: they are as they were. */
+function notDealtWith({ diagnosis, steps }: RunReport): Finding[] {
+  const actions = new Set<string>(steps.map((step) => step.action));
+  return diagnosis.findings.filter((f) => !actions.has(f.action) && f.kiB >= 256 * 1024).slice(0, 4);
+}
+
 /** What no step of ours caused, what is left and why, and how to avoid it next time. */
 export function afterwards(report: RunReport): RichTextBlock | null {
   const parts: RichPart[] = [];
@@ -101,7 +107,7 @@ export function afterwards(report: RunReport): RichTextBlock | null {
       ],
     });
   }
-  const left = report.diagnosis.findings.filter((f) => f.action !== 'kill' && f.kiB >= 256 * 1024).slice(0, 4);
+  const left = notDealtWith(report);
   const stayed = report.steps.flatMap((s) =>
     s.targets.filter((t) => t.result === 'still_there' || t.result === 'respawned'),
   );
