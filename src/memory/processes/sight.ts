@@ -28,7 +28,10 @@ export function look(capture: Capture, options: ThinkOptions): Sight {
   if (table.all.length > 0 && !table.twoLooks)
     partial.push('Only one look was taken, so nothing is known about CPU use.');
   partial.push(...missingListings(capture, table));
-  const collector = table.byPid.get(capture.collectorPids[0] ?? -1);
+  // The innermost of the collector's chain that could be read: the shell itself may have ended by the time it was.
+  const collector = capture.collectorPids
+    .map((pid) => table.byPid.get(pid))
+    .find((proc) => (proc?.uid ?? null) !== null);
   const complete = table.byPid.has(1) && hidden === null && !cut;
   const world = makeWorld(table, options, {
     complete,
