@@ -1,0 +1,282 @@
+/** Every card in every state: valid for Slack, true in words, and final when nothing is left to decide. */
+import fc from 'fast-check';
+import { describe, expect, it } from 'vitest';
+import type { RequestRecord } from '../../src/requests/types.ts';
+import { decideBlockId, digestOfBlockId, renderCard } from '../../src/slack/blocks/card.ts';
+import {
+  breakGlassModal,
+  chooseModal,
+  denyModal,
+  lookAtModal,
+  pagesOf,
+  tickable,
+  untickedAfter,
+} from '../../src/slack/blocks/modals.ts';
+import { renderView } from '../../src/slack/blocks/render.ts';
+import { isFinal } from '../../src/slack/blocks/words.ts';
+import { homeView } from '../../src/slack/home.ts';
+import { cardContext, everyCard, pending } from './records.ts';
+import { messageFaults, mrkdwnIn, viewFaults } from './validate.ts';
+
+interface SeenButton {
+  readonly label: string;
+  readonly value: string;
+  readonly confirm: string;
+}
+
+function buttonsOf(blocks: readonly unknown[]): SeenButton[] {
+  const texts = (value: unknown): string => (value as { text?: { text?: string } } | undefined)?.text?.text ?? '';
+  const walk = (value: unknown): SeenButton[] => {
+    if (Array.isArray(value)) return value.flatMap(walk);
+    if (typeof value !== 'object' || value === null) return [];
+    const seen = value as { type?: string; value?: string; confirm?: unknown };
+    if (seen.type === 'button') return [{ label: texts(seen), value: seen.value ?? '', confirm: texts(seen.confirm) }];
+    return Object.values(value).flatMap(walk);
+  };
+  return walk(blocks);
+}
+
+/** What a person reads, as one text: mentions and raw text in order. */
+function readable(blocks: readonly unknown[]): string {
+  const walk = (value: unknown): string[] => {
+    if (Array.isArray(value)) return value.flatMap(walk);
+    if (typeof value !== 'object' || value === null) return [];
+    const seen = value as Record<string, unknown>;
+    if (seen.type === 'button') return [`[${walk(seen.text).join('')}]`];
+    if (seen.type === 'user') return [`<@${String(seen.user_id)}>`];
+    if (typeof seen.text === 'string') return [seen.text];
+    return Object.entries(seen).flatMap(([key, v]) => (key === 'confirm' ? [] : walk(v)));
+  };
+  return walk(blocks).join('\n');
+}
+
+const names = Object.keys(everyCard);
+const card = (name: string, over: Partial<typeof cardContext> = {}) =>
+  renderCard(everyCard[name]!, { ...cardContext, ...over });
+
+describe('cards', () => {
+  it.each(names)('is valid and reads as before: %s', (name) => {
+    const message = card(name);
+    expect(messageFaults(message)).toEqual([]);
+    expect(`${message.text}\n\n${readable(message.blocks)}`).toMatchSnapshot();
+  });
+
+  it.each(names.filter((n) => isFinal(everyCard[n]!)))('keeps no button once it has ended: %s', (name) => {
+    expect(buttonsOf(card(name).blocks)).toEqual([]);
+  });
+
+  it('offers Approve, Deny and Cancel while pending, each with the id of the request alone', () => {
+    const buttons = buttonsOf(card('pending').blocks);
+    expect(buttons.map((b) => b.label)).toEqual(['Approve…', 'Choose…', 'Deny…', 'Mine, keep it', 'Cancel request']);
+    expect(new Set(buttons.map((b) => b.value))).toEqual(new Set(['r0123456789ab']));
+  });
+
+  it('names the host and the number of processes before an approval counts', () => {
+    const [approve] = buttonsOf(card('pending').blocks);
+    expect(approve?.confirm).toContain('gpu-box-3');
+    expect(approve?.confirm).toContain('6 processes');
+  });
+
+  it('binds the buttons to the plan that was shown', () => {
+    expect(JSON.stringify(card('pending').blocks)).toContain(decideBlockId('e'.repeat(64)));
+    expect(digestOfBlockId(decideBlockId('e'.repeat(64)))).toBe('e'.repeat(64));
+    expect(digestOfBlockId('cancel')).toBeUndefined();
+  });
+
+  it('says who already agreed and how many are needed', () => {
+    expect(readable(card('pending, one of two').blocks)).toContain('*1 of 2 approved* (<@U0BO>)');
+  });
+
+  it('keeps Approve away from a plan that does not fit until the whole plan is in the thread', () => {
+    const long = 'pending, a plan too long for the card';
+    const labels = (posted: boolean) => buttonsOf(card(long, { planFilePosted: posted }).blocks).map((b) => b.label);
+    expect(labels(false)).toEqual(['Deny…', 'Mine, keep it', 'Cancel request']);
+    expect(labels(true)).toContain('Approve…');
+    const rendered = renderView(everyCard[long]!, 'plan_file', cardContext);
+    if (rendered.kind !== 'file') throw new Error('no file');
+    for (const step of everyCard[long]!.plan!.steps) {
+      if (step.action !== 'kill') continue;
+      for (const { pid } of step.targets) expect(rendered.file.content).toContain(` ${pid}  `.trimStart());
+    }
+  });
+
+  it('shows every process of a plan that fits', () => {
+    const text = readable(card('pending').blocks);
+    for (const step of everyCard.pending!.plan!.steps) {
+      if (step.action === 'kill') for (const { pid } of step.targets) expect(text).toContain(String(pid));
+    }
+  });
+
+  it('offers no approval when nobody may approve, and says so', () => {
+    const message = card('pending', { approvers: [] });
+    expect(buttonsOf(message.blocks).map((b) => b.label)).not.toContain('Approve…');
+    expect(readable(message.blocks)).toContain('no approver is configured');
+  });
+
+  it('offers break-glass only where policy has it and one approval is not enough', () => {
+    expect(buttonsOf(card('pending', { breakGlass: true }).blocks).map((b) => b.label)).toContain('Break glass…');
+    expect(buttonsOf(card('pending').blocks).map((b) => b.label)).not.toContain('Break glass…');
+  });
+
+  it.each(['succeeded', 'partial'])('says before, after, expected and measured: %s', (name) => {
+    const { text, blocks } = card(name);
+    for (const word of ['before', 'after', 'expected', 'measured']) {
+      expect(readable(blocks)).toContain(word);
+      expect(text).toContain(word);
+    }
+  });
+
+  it('shows what a denier typed as plain text that pings nobody', () => {
+    const message = card('denied');
+    expect(readable(message.blocks)).toContain('my <!channel> run @U0CHEN is *alive*');
+    expect(mrkdwnIn(message).join('\n')).not.toMatch(/<!channel>|<@U0CHEN>/);
+  });
+});
+
+describe('thread messages', () => {
+  it.each(names)('are valid: %s', (name) => {
+    for (const view of ['details', 'outcome'] as const) {
+      const rendered = renderView(everyCard[name]!, view, cardContext);
+      if (rendered.kind === 'message') expect(messageFaults(rendered.message)).toEqual([]);
+    }
+  });
+
+  it('tell the requester by name how it ended', () => {
+    const rendered = renderView(everyCard.succeeded!, 'outcome', cardContext);
+    if (rendered.kind !== 'message') throw new Error('no message');
+    expect(rendered.message.text).toMatch(/^<@U0ANN> gpu-box-3: done/);
+  });
+});
+
+describe('dialogs', () => {
+  const memory = { id: 'r0123456789ab', channel: 'C0GPU', digest: 'e'.repeat(64), page: 0, off: [] };
+
+  it.each([1, 6, 79, 80, 81, 250])('a choice among %i processes is valid on every page', (count) => {
+    const record = pending(count);
+    const plan = record.plan!;
+    const seen = new Set<string>();
+    for (let page = 0; page < pagesOf(plan); page += 1) {
+      const view = chooseModal(record, plan, { ...memory, page });
+      expect(viewFaults(view)).toEqual([]);
+      for (const [, value] of JSON.stringify(view.blocks).matchAll(/"value":"(\d+)"/g)) seen.add(value!);
+    }
+    expect(seen.size).toBe(tickable(plan).length);
+  });
+
+  it('remembers what was unticked on other pages', () => {
+    const plan = pending(100).plan!;
+    const ticked = [...Array(80).keys()].filter((p) => p !== 7).map((p) => ({ value: String(p) }));
+    const first = untickedAfter(plan, memory, { b: { ticks: { selected_options: ticked } } });
+    expect(first).toEqual([7]);
+    const rest = [...Array(21).keys()].map((i) => ({ value: String(80 + i) })).slice(1);
+    const both = untickedAfter(plan, { ...memory, page: 1, off: first }, { b: { ticks: { selected_options: rest } } });
+    expect(both).toEqual([7, 80]);
+  });
+
+  it('are valid: deny, break-glass, look at a box', () => {
+    const record = pending();
+    const hosts = Array.from({ length: 300 }, (_, i) => `gpu-box-${i}`);
+    for (const view of [
+      denyModal(record, memory),
+      breakGlassModal(record, record.plan!, memory),
+      lookAtModal(hosts, ['gpu-box-7'], 'C0GPU'),
+    ]) {
+      expect(viewFaults(view)).toEqual([]);
+    }
+  });
+});
+
+describe('the Home tab', () => {
+  it('is valid with no host, with every state, and with hundreds of hosts', () => {
+    const records = Object.values(everyCard);
+    for (const hosts of [[], ['gpu-box-3'], Array.from({ length: 300 }, (_, i) => `gpu-box-${i}`)]) {
+      expect(viewFaults(homeView({ hosts, records }))).toEqual([]);
+    }
+  });
+});
+
+/** Text as a hostile host would choose it. */
+const nasty = fc.oneof(
+  fc.constantFrom(
+    '<!channel>',
+    '<@U0CHEN>',
+    '<!subteam^S0OPS>',
+    '<https://evil.example|click>',
+    '```',
+    '*x*',
+    '&amp;',
+    '\u202eabc',
+    '\ud800',
+    '\n\n# hi',
+  ),
+  fc.string({ unit: 'binary', maxLength: 80 }),
+  fc.string({ minLength: 0, maxLength: 4000 }),
+);
+
+const hostile = fc.record({
+  base: fc.constantFrom(...names),
+  count: fc.integer({ min: 0, max: 60 }),
+  text: fc.array(nasty, { minLength: 1, maxLength: 30 }),
+});
+
+function poisoned({ base, count, text }: { base: string; count: number; text: string[] }): RequestRecord {
+  const record = structuredClone(everyCard[base]!);
+  let n = 0;
+  const next = () => text[n++ % text.length]!;
+  record.reason = next();
+  if (record.diagnosis !== undefined) {
+    const { diagnosis } = record;
+    diagnosis.headline = next();
+    diagnosis.partial = text.slice();
+    diagnosis.findings = Array.from({ length: count }, () => ({
+      class: 'live_job' as const,
+      kiB: 300_000,
+      reclaimableKiB: { low: 0, high: 0 },
+      action: 'ask_owner' as const,
+      evidence: text.slice(),
+      processes:
+        diagnosis.findings[0]?.processes?.map((p) => ({ ...p, comm: next(), command: next(), user: next() })) ?? [],
+    }));
+    diagnosis.accounting.push({ class: next(), kiB: 5_000_000 });
+    if (record.plan !== null && count > 0) {
+      record.plan.steps = Array.from({ length: count }, (_, i) => ({
+        id: `f${i}`,
+        action: 'remove_files' as const,
+        targets: text.map((path) => ({ path, dev: 1, ino: 1, kiB: 9 })),
+        expectedFreeKiB: { low: 0, high: 9 },
+        expectedAvailableKiB: { low: 0, high: 9 },
+      }));
+    }
+  }
+  if (record.run !== undefined) record.run.doing = next();
+  for (const v of record.votes) v.reason = next();
+  const report = record.run?.report;
+  if (report !== undefined) {
+    report.advice = text.slice();
+    for (const step of report.steps) step.reason = next();
+  }
+  return record;
+}
+
+describe('whatever a host or a person types', () => {
+  it('makes valid messages in which it can neither mention nor link', () => {
+    fc.assert(
+      fc.property(hostile, (given) => {
+        const record = poisoned(given);
+        for (const view of ['card', 'details', 'outcome'] as const) {
+          const rendered = renderView(record, view, { ...cardContext, planFilePosted: true });
+          if (rendered.kind !== 'message') continue;
+          expect(messageFaults(rendered.message)).toEqual([]);
+          for (const text of mrkdwnIn(rendered.message)) {
+            const tags = [...text.matchAll(/<[^>]*>/g)].map((m) => m[0]);
+            const ours = /^<(@U0(ANN|BO|CHEN)|!subteam\^S0OPS|!date\^\d+\^[^|]+\|\d\d:\d\d UTC)>$/;
+            expect(tags.filter((t) => !ours.test(t))).toEqual([]);
+            if (!record.votes.some((v) => v.person === 'U0CHEN') && view === 'outcome')
+              expect(text).not.toContain('<@U0CHEN>');
+          }
+        }
+      }),
+      { numRuns: 150 },
+    );
+  });
+});
