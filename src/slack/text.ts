@@ -97,7 +97,9 @@ function pieceMrkdwn(piece: Piece, room: number): string {
   if (typeof piece === 'string') return cutEscaped(oneLine(piece), room);
   if ('bold' in piece) {
     const inner = cutEscaped(oneLine(piece.bold).replace(/\*/g, '∗'), Math.max(0, room - 2));
-    return inner === '' ? '' : `*${inner}*`;
+    // Slack reads asterisks as bold only when no blank stands inside them.
+    const words = inner.trim();
+    return words === '' ? inner : inner.replace(words, () => `*${words}*`);
   }
   if ('who' in piece) return mentionMrkdwn(piece.who);
   const seconds = Math.floor(Date.parse(piece.at) / 1000);

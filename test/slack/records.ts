@@ -187,9 +187,12 @@ function ran(state: RequestRecord['state'], report: RunReport | undefined, doing
   };
 }
 
+/** Before the look, or when it failed: nothing is known of the box. */
 function bare(state: RequestRecord['state'], reason: string): RequestRecord {
-  const { diagnosis: _d, digest: _g, lookedAt: _l, pendingUntil: _p, hostKey: _h, bootId: _b, ...rest } = pending();
-  return { ...rest, state, reason, plan: null, required: 0, requiredWhy: '' };
+  const { id, version, host, surface, requester, channel, createdAt, updatedAt, policyVersion } = pending();
+  const known = { id, version, host, surface, requester, createdAt, updatedAt, policyVersion };
+  const nothing = { identities: {}, plan: null, required: 0, requiredWhy: '', votes: [], kept: [] };
+  return { ...known, ...nothing, state, reason, ...(channel === undefined ? {} : { channel }) };
 }
 
 const halfWay: RunReport = { ...reportOf('unknown', 'done'), steps: reportOf('unknown', 'done').steps.slice(0, 1) };

@@ -5,6 +5,7 @@
 type Obj = Readonly<Record<string, unknown>>;
 
 const isObj = (value: unknown): value is Obj => typeof value === 'object' && value !== null && !Array.isArray(value);
+const str = (value: unknown): string => (typeof value === 'string' ? value : '');
 const list = (value: unknown): unknown[] => (Array.isArray(value) ? value : []);
 
 function textFaults(value: unknown, max: number, at: string, kinds: readonly string[] = ['plain_text']): string[] {
@@ -38,12 +39,12 @@ function optionFaults(value: unknown, at: string): string[] {
 function elementFaults(value: unknown, at: string): string[] {
   if (!isObj(value)) return [`${at}: not an object`];
   const faults: string[] = [];
-  if (String(value.action_id ?? '').length > 255) faults.push(`${at}.action_id: too long`);
+  if (str(value.action_id).length > 255) faults.push(`${at}.action_id: too long`);
   switch (value.type) {
     case 'button':
       faults.push(...textFaults(value.text, 75, `${at}.text`), ...confirmFaults(value.confirm, `${at}.confirm`));
-      if (String(value.value ?? '').length > 2000) faults.push(`${at}.value: too long`);
-      if (String(value.accessibility_label ?? '').length > 75) faults.push(`${at}.accessibility_label: too long`);
+      if (str(value.value).length > 2000) faults.push(`${at}.value: too long`);
+      if (str(value.accessibility_label).length > 75) faults.push(`${at}.accessibility_label: too long`);
       return faults;
     case 'checkboxes': {
       const options = list(value.options);
@@ -92,7 +93,7 @@ function richFaults(value: unknown, at: string): string[] {
 
 function blockFaults(block: unknown, at: string): string[] {
   if (!isObj(block)) return [`${at}: not an object`];
-  const faults = String(block.block_id ?? '').length > 255 ? [`${at}.block_id: too long`] : [];
+  const faults = str(block.block_id).length > 255 ? [`${at}.block_id: too long`] : [];
   const elements = list(block.elements);
   const each = (max: number, check: (e: unknown, at: string) => string[]): string[] => [
     ...faults,
@@ -147,7 +148,7 @@ export function viewFaults(view: { readonly type: string; readonly blocks: reado
   const titles = view.type === 'modal' ? ['title', 'submit', 'close'].filter((k) => fields[k] !== undefined) : [];
   return [
     ...titles.flatMap((k) => textFaults(fields[k], 24, k)),
-    ...(String(fields.private_metadata ?? '').length > 3000 ? ['private_metadata: too long'] : []),
+    ...(str(fields.private_metadata).length > 3000 ? ['private_metadata: too long'] : []),
     ...(view.blocks.length > 100 ? [`blocks: ${view.blocks.length}, at most 100`] : []),
     ...idFaults(view.blocks, 'blocks'),
     ...view.blocks.flatMap((b, i) => blockFaults(b, `blocks[${i}]`)),

@@ -38,8 +38,12 @@ export function memoryBar(accounting: Diagnosis['accounting'], totalKiB: number)
   )}`;
 }
 
+/** Cache is available already: dropping it moves it to free and gives nobody more memory. */
+const gainWords = (finding: Finding): string =>
+  finding.action === 'drop_caches' || finding.class === 'page_cache' ? 'can move to free' : 'can come back';
+
 function findingTitle(finding: Finding): string {
-  const gain = finding.reclaimableKiB.high > 0 ? `, ${rangeText(finding.reclaimableKiB)} can come back` : '';
+  const gain = finding.reclaimableKiB.high > 0 ? `, ${rangeText(finding.reclaimableKiB)} ${gainWords(finding)}` : '';
   return `${sizeText(finding.kiB)} ${classWords[finding.class]}${gain} (${adviceWords[finding.action]})`;
 }
 
