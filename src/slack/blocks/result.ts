@@ -91,7 +91,7 @@ export function stepResults(report: RunReport, record: RequestRecord): RichTextB
 
 /** Findings of the look before acting that no step of the plan was for: they are as they were. */
 function notDealtWith({ diagnosis, steps }: RunReport): Finding[] {
-  const actions = new Set<string>(steps.map((step) => step.action));
+  const actions = new Set<string>(steps.filter((step) => step.state === 'done').map((step) => step.action));
   return diagnosis.findings.filter((f) => !actions.has(f.action) && f.kiB >= 256 * 1024).slice(0, 4);
 }
 
