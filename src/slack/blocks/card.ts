@@ -8,7 +8,7 @@ import { actions, button, confirmDialog, context, fit, header, rich, sentence, t
 import { effectSentence, planFitsCard, planParts, processCount } from './plan.ts';
 import { findingParts, freeTable, memoryBar, partialParts } from './report.ts';
 import { afterwards, beforeAfter, gainSentence, progressParts, stepResults } from './result.ts';
-import { isFinal, stateWords, verdictWords } from './words.ts';
+import { isFinal, stateWords } from './words.ts';
 
 /** What a card shows beside the record. */
 export interface CardContext {
@@ -118,9 +118,7 @@ function reportParts(record: RequestRecord, short: boolean): Part[] {
   const partial = partialParts(diagnosis, 4);
   return [
     {
-      block: rich([
-        { line: [{ bold: `${verdictWords[diagnosis.verdict]}: ` }, cut(oneLine(diagnosis.headline), 600)] },
-      ]),
+      block: rich([{ line: [{ bold: cut(oneLine(diagnosis.headline), 600) }] }]),
     },
     { block: freeTable(diagnosis) },
     { block: rich([{ pre: memoryBar(diagnosis.accounting, diagnosis.memory.totalKiB) }]), optional: true },

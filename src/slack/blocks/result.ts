@@ -89,7 +89,7 @@ export function stepResults(report: RunReport, record: RequestRecord): RichTextB
   return rich(parts);
 }
 
-/** Findings of the look before acting that no step of the plan was for: they are as they were. */
+/** Findings of the look before acting that no finished step was for: they are as they were. */
 function notDealtWith({ diagnosis, steps }: RunReport): Finding[] {
   const actions = new Set<string>(steps.filter((step) => step.state === 'done').map((step) => step.action));
   return diagnosis.findings.filter((f) => !actions.has(f.action) && f.kiB >= 256 * 1024).slice(0, 4);
@@ -121,7 +121,7 @@ export function afterwards(report: RunReport): RichTextBlock | null {
   }
   if (report.advice.length > 0) {
     parts.push({ line: [{ bold: 'How to avoid it next time' }] });
-    parts.push({ list: report.advice.slice(0, 6).map((a) => [cut(oneLine(a), 300)]) });
+    parts.push({ list: report.advice.slice(0, 6).map((a) => [cut(oneLine(a), 700)]) });
   }
   return parts.length === 0 ? null : rich(parts);
 }
