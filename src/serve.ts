@@ -11,7 +11,7 @@ import { metricsText } from './metrics.ts';
 import { receiptOf } from './requests/receipt.ts';
 import type { AuditEvent, RequestRecord } from './requests/types.ts';
 import type { TextFile } from './slack/blocks/thread.ts';
-import { startGateway, type Gateway, type GatewayHealth, type SlackSettings } from './slack/gateway.ts';
+import { requireTokens, startGateway, type Gateway, type GatewayHealth, type SlackSettings } from './slack/gateway.ts';
 
 export const roles = ['all', 'gateway', 'worker'] as const;
 export type Role = (typeof roles)[number];
@@ -28,6 +28,7 @@ const drainMs = 25_000;
 export async function serve(config: Config, role: Role): Promise<Server> {
   const instance = instanceName(role);
   const log = createLog(config.env.LOG_LEVEL, { role, instance });
+  if (role !== 'worker') requireTokens(slackTokens(config));
   if (role !== 'all' && config.queueUrl.startsWith('pglite:')) {
     throw new ReclaimError(
       'config_invalid',
@@ -94,12 +95,13 @@ function slackCheck({ ok, openSockets, undelivered, oldestUndeliveredAt }: Gatew
   return { ok, detail: `${openSockets} sockets open, ${waiting}` };
 }
 
+function slackTokens({ env }: Config): SlackSettings {
+  return { botToken: env.SLACK_BOT_TOKEN, appToken: env.SLACK_APP_TOKEN, apiUrl: env.SLACK_API_URL };
+}
+
 function slackSettings({ config, store }: Deps): SlackSettings {
-  const { env } = config;
   return {
-    botToken: env.SLACK_BOT_TOKEN,
-    appToken: env.SLACK_APP_TOKEN,
-    apiUrl: env.SLACK_API_URL,
+    ...slackTokens(config),
     receipt: async (record) => receiptFile(record, await store.events({ request: record.id, limit: 1000 })),
   };
 }

@@ -13,7 +13,10 @@ export const captureCommand: Command = {
   async run(args, io) {
     const options = { redact: { type: 'boolean' }, local: { type: 'boolean' } } as const;
     const { values, positionals } = readArgs(args, options, usage);
-    const { capture } = await captureOf({ positionals, local: values.local === true, file: values.config, usage }, io);
+    const { capture } = await captureOf(
+      { positionals, local: values.local === true, file: values.config, usage, files: false },
+      io,
+    );
     io.out(`${JSON.stringify(values.redact === true ? redactCapture(capture) : capture)}\n`);
     return exitCodes.done;
   },

@@ -16,7 +16,7 @@ export const diagnoseCommand: Command = {
   async run(args, io) {
     const { values, positionals } = readArgs(args, { json: { type: 'boolean' }, local: { type: 'boolean' } }, usage);
     const { capture, config } = await captureOf(
-      { positionals, local: values.local === true, file: values.config, usage },
+      { positionals, local: values.local === true, file: values.config, usage, files: true },
       io,
     );
     const thought = think(capture, thinkOptions(config.policy, []));

@@ -23,11 +23,20 @@ export async function readTextFile(path: string, cwd: string): Promise<string> {
     if (found.size > mostBytes) throw new Error(`it has ${found.size} bytes, more than any capture or receipt`);
     return await readFile(full, 'utf8');
   } catch (cause) {
-    const why = cause instanceof Error ? cause.message : 'unknown reason';
-    throw new ReclaimError('file_unreadable', `${path} cannot be read (${why}), so nothing was done. Check the path.`, {
-      cause,
-    });
+    const text = `${path} cannot be read (${whyUnreadable(cause)}), so nothing was done. Check the path.`;
+    throw new ReclaimError('file_unreadable', text, { cause });
   }
+}
+
+const reasons: Readonly<Record<string, string>> = {
+  ENOENT: 'there is no such file',
+  EACCES: 'permission denied',
+  EISDIR: 'it is a folder',
+};
+
+function whyUnreadable(cause: unknown): string {
+  if (!(cause instanceof Error)) return 'for an unknown reason';
+  return ('code' in cause ? reasons[String(cause.code)] : undefined) ?? cause.message;
 }
 
 export const json = (value: unknown): string => `${JSON.stringify(value, null, 2)}\n`;

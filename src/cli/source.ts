@@ -21,6 +21,8 @@ export interface SourceArgs {
   /** From --config. */
   readonly file: string | undefined;
   readonly usage: string;
+  /** Whether a capture file may stand in for a box. */
+  readonly files: boolean;
 }
 
 export async function captureOf(args: SourceArgs, io: CliIo): Promise<{ capture: Capture; config: Config }> {
@@ -31,9 +33,14 @@ export async function captureOf(args: SourceArgs, io: CliIo): Promise<{ capture:
     }
     return { capture: await collect(openLocal()), config };
   }
-  const said = onePositional(args.positionals, 'a file, a host or --local', args.usage);
-  if (await isFile(said, io.cwd)) return { capture: parseCapture(await readTextFile(said, io.cwd)), config };
-  if (/[/\\]|\.json$/.test(said)) {
+  const said = onePositional(
+    args.positionals,
+    args.files ? 'a file, a host or --local' : 'a host or --local',
+    args.usage,
+  );
+  if (args.files && (await isFile(said, io.cwd)))
+    return { capture: parseCapture(await readTextFile(said, io.cwd)), config };
+  if (args.files && /[/\\]|\.json$/.test(said)) {
     throw new ReclaimError('file_unreadable', `There is no file ${said}, so nothing was diagnosed. Check the path.`);
   }
   const host = findHost(config, said);

@@ -39,6 +39,14 @@ function needed(name: string, value: string | undefined): string {
   );
 }
 
+/** Both tokens, or `slack_token_missing` with the name of the first that is not set. Cheap: ask before starting anything. */
+export function requireTokens(settings: SlackSettings): { readonly botToken: string; readonly appToken: string } {
+  return {
+    botToken: needed('SLACK_BOT_TOKEN', settings.botToken),
+    appToken: needed('SLACK_APP_TOKEN', settings.appToken),
+  };
+}
+
 /** Fails at once when rate limited and never waits long: for calls a person waits for, and for the poster's own queue. */
 function clientFor(token: string, apiUrl: string | undefined, log: Deps['log'], retries: number): WebClient {
   return new WebClient(token, {
@@ -57,8 +65,7 @@ const isOpen = (receiver: SocketModeReceiver): boolean => receiver.client.websoc
  * tokens; an outage of Slack is waited for.
  */
 export async function startGateway(deps: Deps, settings: SlackSettings): Promise<Gateway> {
-  const botToken = needed('SLACK_BOT_TOKEN', settings.botToken);
-  const appToken = needed('SLACK_APP_TOKEN', settings.appToken);
+  const { botToken, appToken } = requireTokens(settings);
   const { apiUrl } = settings;
   const log = deps.log.child({ part: 'slack' });
   const interactive = clientFor(botToken, apiUrl, log, 1);
