@@ -54,7 +54,7 @@ export interface Proc {
   readonly zombie: boolean;
   /** The collector, its parents and what it started. */
   readonly own: boolean;
-  /** Identity, owner, memory and keeper are all known. Whatever is not seen counts as alive. */
+  /** Identity, owner, memory, keeper and program are all known. Whatever is not seen counts as alive. */
   readonly seen: boolean;
   readonly held: readonly string[];
   /** Text of wchan and stack, where the collector read them. */
@@ -163,7 +163,9 @@ function rowOf(look: Look, first: Stat | null, last: Stat, files: ProcessFiles):
       last.startTime !== null &&
       uid !== null &&
       memory.source !== 'unknown' &&
-      (files.cgroup !== undefined || !look.cgroupsRead),
+      (files.cgroup !== undefined || !look.cgroupsRead) &&
+      // Where the links of others were read, a process without one goes by a name it chose itself.
+      (exe !== null || !look.listings.links.answered),
     held: look.listings.holders.get(last.pid) ?? [],
     wait: files.wait ?? '',
   };

@@ -37,10 +37,23 @@ function findOrphanedWorkers(world: World, claimed: ReadonlySet<Proc>): WorkerTr
     if (!isWorker(world, proc) || (parent !== undefined && isWorker(world, parent))) return false;
     return lostParent(world, proc) || (parent !== undefined && onlyTheShellIsLeft(world, proc, parent));
   };
-  return world.table.all
+  const trees = world.table.all
     .filter(isRoot)
     .map((root) => judge(world, root, claimed, families))
     .filter((tree) => tree.orphan.size >= 2 && tree.life.length === 0);
+  return outermost(trees);
+}
+
+/** A root may hang below another root; the outer tree holds all of the inner one, which must not be counted twice. */
+function outermost(trees: readonly WorkerTree[]): WorkerTree[] {
+  const taken = new Set<Proc>();
+  return [...trees]
+    .sort((a, b) => b.members.length - a.members.length || a.root.pid - b.root.pid)
+    .filter(({ root, members }) => {
+      if (taken.has(root)) return false;
+      for (const proc of members) taken.add(proc);
+      return true;
+    });
 }
 
 /** A titled worker is never started by a shell: under one, the server in between is gone (a shell can be a subreaper). */

@@ -92,6 +92,8 @@ describe('any box', () => {
           expect((p.flags ?? 0) & 0x200000).toBe(0);
           expect(p.cgroup ?? '').not.toMatch(/x\.service|docker/);
           expect(p.without ?? []).not.toContain('status');
+          expect(p.without ?? []).not.toContain('links');
+          expect(p.exe).not.toBeNull();
           if ((p.cgroup ?? '').includes('job_5')) expect(slurm).toBe('');
           if (p.tty === 34816) expect(p.foreground === (p.pgrp ?? p.session ?? p.pid)).toBe(false);
           expect(p.exe === '/usr/bin/vim' || (p.exe === '/usr/bin/bash' && p.tty === 34816 && p.comm === 'bash')).toBe(

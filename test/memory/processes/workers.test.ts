@@ -35,6 +35,26 @@ const loaders = (n: number, change: Partial<ProcSpec> = {}): ProcSpec[] =>
   }));
 
 describe('orphaned workers', () => {
+  it('below other orphaned workers are counted and planned once', () => {
+    const job = { cgroup: '0::/slurm/uid_1001/job_5/step_0', exe: python, argv: ['python3', 'train.py'] };
+    const story = tell({
+      slurm: '',
+      processes: [
+        { ...job, pid: 6100, ppid: 1, session: 6090, anonKiB: GiB },
+        // In a session of its own whose leader is gone: an orphan by itself, and below one.
+        { ...loaders(1)[0]!, ...job, pid: 6050, ppid: 6100, session: 6040, anonKiB: 2 * GiB, comm: 'pt_data_worker' },
+      ],
+    });
+    expect(killed(story).sort()).toEqual([6050, 6100]);
+    expect(story.findings.filter((f) => f.action === 'kill').reduce((sum, f) => sum + f.kiB, 0)).toBe(3 * GiB);
+  });
+
+  it('whose program alone could not be read are not judged by the name they give themselves', () => {
+    const [seen, unseen] = loaders(2);
+    const story = tell({ processes: [seen!, { ...unseen!, without: ['links'] }] });
+    expect(killed(story)).toEqual([6000]);
+  });
+
   it('are one finding, largest first, trackers last to go', () => {
     const story = tell({
       processes: [
