@@ -7,7 +7,7 @@ import type { WebClient } from '@slack/web-api';
 import type { Logger } from 'pino';
 import type { Clock } from '../clock.ts';
 import type { Store } from '../requests/store.ts';
-import { deliveryKey, type Delivery, type RequestRecord } from '../requests/types.ts';
+import { deliveryKey, type Delivery, type RequestRecord, type View } from '../requests/types.ts';
 import type { CardContext } from './blocks/card.ts';
 import { renderView } from './blocks/render.ts';
 import type { TextFile } from './blocks/thread.ts';
@@ -34,9 +34,17 @@ export interface Poster {
 const betweenSendsMs = 1000;
 const betweenEditsMs = 1500;
 const claimMs = 60_000;
+/** A delivery waits in this process for at most so long, well within its claim. */
+const longestHeldMs = 5_000;
 const idleMs = 1000;
 const inFlightAtMost = 20;
 const longestBackoffMs = 60_000;
+
+/** What has to be out first, so that a thread reads in order: the look, how it ended, then the receipt. */
+const sentBefore: Partial<Record<View, readonly View[]>> = {
+  outcome: ['card', 'plan_file', 'details'],
+  receipt_file: ['outcome'],
+};
 
 type Outcome = Parameters<Store['settleDelivery']>[2];
 type Verdict = Outcome | { readonly waitMs: number };
@@ -133,12 +141,29 @@ class OutboxPoster implements Poster {
     }
     try {
       const waitMs = channel.freeAt - clock.now();
+      if (waitMs > longestHeldMs) {
+        // Slack named a long wait: give the claim back, so that it does not run out in this queue.
+        await this.#settle(delivery, { waitMs });
+        return;
+      }
       if (waitMs > 0) await clock.sleep(waitMs, this.#stopping.signal).catch(() => undefined);
-      const verdict = await this.#send(delivery, channel);
+      const current = await this.#stillMine(delivery);
+      if (current === null) return;
+      const verdict = await this.#send(current, channel);
       await this.#settle(delivery, verdict);
     } finally {
       await store.release(lock, this.#claimer);
     }
+  }
+
+  /**
+   * The delivery as it is now, or null when its claim ran out while it queued and somebody else has it or sent it: what
+   * was claimed then may not know the message that was posted since.
+   */
+  async #stillMine(delivery: Delivery): Promise<Delivery | null> {
+    const current = await this.#parts.store.delivery(delivery.key);
+    if (current === null || current.claimedBy !== this.#claimer) return null;
+    return current.deliveredRevision >= current.revision ? null : current;
   }
 
   async #settle(delivery: Delivery, verdict: Verdict): Promise<void> {
@@ -184,8 +209,12 @@ class OutboxPoster implements Poster {
     if (delivery.view === 'card') return { channel, ...threaded };
     const card = await this.#parts.store.delivery(cardKey(record));
     if (card?.givenUp !== undefined) return { givenUp: `its card could not be posted: ${card.givenUp}` };
-    const cardIsCurrent = card !== null && card.deliveredRevision >= card.revision;
-    if (delivery.view === 'outcome' && !cardIsCurrent) return { waitMs: 300 };
+    for (const before of sentBefore[delivery.view] ?? []) {
+      const earlier = before === 'card' ? card : await this.#parts.store.delivery(deliveryKey(record.id, before));
+      if (earlier !== null && earlier.givenUp === undefined && earlier.deliveredRevision < earlier.revision) {
+        return { waitMs: 300 };
+      }
+    }
     if (card?.messageTs === undefined) return { waitMs: 300 };
     return { channel, threadTs: record.threadTs ?? card.messageTs };
   }
