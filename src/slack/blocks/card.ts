@@ -114,7 +114,9 @@ function decisionButtons(record: RequestRecord, plan: Plan, ctx: CardContext): B
 function reportParts(record: RequestRecord, short: boolean): Part[] {
   const { diagnosis } = record;
   if (diagnosis === undefined) return [];
-  const findings = findingParts(diagnosis, short ? 3 : 5, short ? 1 : 3);
+  // What holds no memory is in the thread: a tired reader scrolls past it to the plan.
+  const weighty = { ...diagnosis, findings: diagnosis.findings.filter((f) => f.kiB > 0) };
+  const findings = findingParts(weighty, short ? 3 : 4, short ? 1 : 2);
   const partial = partialParts(diagnosis, 4);
   return [
     {
