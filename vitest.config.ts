@@ -9,7 +9,7 @@ export default defineConfig({
     testTimeout: 30_000,
     hookTimeout: 60_000,
     pool: 'forks',
-    maxWorkers: 3,
+    maxWorkers: 2,
     // CI reads the counts from the file and prints them in one plain line.
     reporters: process.env['CI'] === undefined ? ['default'] : ['default', ['json', { outputFile: countsFile }]],
   },
