@@ -201,7 +201,12 @@ function nothingToDo(host: string, thought: Thought, request: string, record?: R
 }
 
 function show(shared: Shared, thought: Thought): void {
-  const text = renderReport(thought.diagnosis, { width: shared.io.columns, colour: shared.io.color && !shared.json });
+  const text = renderReport(thought.diagnosis, {
+    width: shared.io.columns,
+    colour: shared.io.color && !shared.json,
+    freeWords: thought.freeWords,
+    detail: 'full',
+  });
   (shared.json ? shared.io.err : shared.io.out)(`${text}\n`);
 }
 

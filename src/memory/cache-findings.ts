@@ -22,12 +22,11 @@ function pageCache({ facts, memory, accounting, outlook, dropLevel, freeWords }:
     reclaimableKiB: { low: Math.min(outlook.cache.low, kiB), high: Math.min(outlook.cache.high, kiB) },
     action: inDrop ? 'drop_caches' : 'none',
     evidence: [
-      `${sizeText(kiB)} is file cache: what was read or written lately, kept in case it is needed again`,
-      `programs get it the moment they ask, and \`available\` (${sizeText(memory.availableKiB)}) counts it already`,
-      `a drop would move ${rangeText(outlook.cache)} of it to \`free\`; \`available\` would gain ${gain < 1024 ? 'nothing' : `at most ${sizeText(gain)}`}`,
+      'files read or written lately, kept in case they are needed again; programs get this memory the moment they ask',
+      `\`available\` (${sizeText(memory.availableKiB)}) counts it already: a drop moves ${rangeText(outlook.cache)} to \`free\` and adds ${gain < 1024 ? 'nothing' : `at most ${sizeText(gain)}`} to \`available\``,
       `\`free\` on this box prints ${freeWords}`,
       ...(dirty > 64 * 1024 ? [`${sizeText(dirty)} of it is not written to disk yet`] : []),
-      'it would be a problem only if programs had to wait for memory all the same (see /proc/pressure/memory)',
+      'only programs that wait for memory all the same would make it a problem (/proc/pressure/memory)',
     ],
   };
 }

@@ -1,6 +1,7 @@
 /** The report for a terminal: plain words and letters; colour only says again what the words say. */
-import type { Diagnosis, Finding, Step } from './contract.ts';
+import type { Diagnosis, Step } from './contract.ts';
 import { renderFreeTable } from './free-table.ts';
+import { findingSections, type Ink } from './render-findings.ts';
 import { rangeText, sizeText } from './sizes.ts';
 
 export interface RenderOptions {
@@ -10,6 +11,8 @@ export interface RenderOptions {
   /** What `used` means here (Thought.freeWords). */
   readonly freeWords?: string | undefined;
   readonly advice?: readonly string[] | undefined;
+  /** `full` names every target with its whole command: for somebody who is about to approve. Default `short`. */
+  readonly detail?: Ink['detail'] | undefined;
 }
 
 type Style = 'bold' | 'dim' | 'red' | 'green' | 'yellow';
@@ -42,7 +45,10 @@ export function renderReport(diagnosis: Diagnosis, options: RenderOptions): stri
     '',
     ...bar(diagnosis, width, options.colour),
   ];
-  for (const finding of diagnosis.findings) parts.push('', ...findingLines(finding, wrap, title));
+  const dim = (text: string): string => paint('dim', text);
+  const warn = (text: string): string => (options.colour ? title(paint('yellow', text)) : text);
+  const ink: Ink = { width, detail: options.detail ?? 'short', said: options.freeWords, wrap, bold: title, dim, warn };
+  parts.push(...findingSections(diagnosis, ink));
   parts.push('', ...planLines(diagnosis, wrap, title));
   if (diagnosis.partial.length > 0) {
     parts.push('', title('Could not be seen'), ...diagnosis.partial.map((line) => wrap(line, '  ')));
@@ -55,52 +61,28 @@ export function renderReport(diagnosis: Diagnosis, options: RenderOptions): stri
 type Wrap = (text: string, indent: string) => string;
 type Title = (text: string) => string;
 
-function findingLines(finding: Finding, wrap: Wrap, title: Title): string[] {
-  const { low, high } = finding.reclaimableKiB;
-  // Dropped cache moves to `free`; it was available before.
-  const how =
-    finding.class === 'page_cache' || finding.class === 'reclaimable_slab' ? 'can move to free' : 'can come back';
-  const back = high > 0 ? `, ${rangeText({ low, high })} ${how}` : '';
-  const shown = (finding.processes ?? []).slice(0, shownProcesses).map((proc) => {
-    const owner = proc.user ?? (proc.uid === null ? '?' : `uid ${proc.uid}`);
-    return wrap(
-      `${String(proc.pid).padStart(8)}  ${sizeText(proc.kiB).padStart(8)}  ${owner}  ${proc.command}`,
-      '    ',
-    );
-  });
-  const more = (finding.processes?.length ?? 0) - shown.length;
-  const paths = (finding.paths ?? []).slice(0, shownProcesses).map((path) => wrap(path, '    '));
-  return [
-    title(`${finding.class}  ${sizeText(finding.kiB)}${back}${actionWords[finding.action]}`),
-    ...finding.evidence.map((line) => wrap(`- ${line}`, '  ')),
-    ...shown,
-    ...(more > 0 ? [`    and ${more} more`] : []),
-    ...paths,
-  ];
-}
-
-const shownProcesses = 10;
-
-const actionWords: Readonly<Record<Finding['action'], string>> = {
-  kill: '; can be ended',
-  remove_files: '; can be removed',
-  ipcrm: '; can be removed',
-  drop_caches: '',
-  ask_owner: '; ask its owner',
-  tell_admin: '; tell an admin',
-  none: '',
-};
-
 function planLines(diagnosis: Diagnosis, wrap: Wrap, title: Title): string[] {
   if (diagnosis.plan === null) return [title('Plan'), '  none: nothing here should be done'];
   const steps = diagnosis.plan.steps.flatMap((step) => [
-    `  ${step.id}: ${stepWords(step)}`,
+    wrap(`${step.id}: ${stepWords(step)}${targetWords(diagnosis, step)}`, '  '),
     wrap(
       `expected: free +${rangeText(step.expectedFreeKiB)}, available +${rangeText(step.expectedAvailableKiB)}`,
       '      ',
     ),
   ]);
-  return [title(`Plan ${diagnosis.plan.digest.slice(0, 12)}`), ...steps];
+  const onlyCache = diagnosis.plan.steps.every((step) => step.action === 'drop_caches');
+  const note = onlyCache ? [wrap('not needed: programs get this memory anyway. On request only.', '  ')] : [];
+  return [title(`Plan ${diagnosis.plan.digest.slice(0, 12)}`), ...steps, ...note];
+}
+
+/** Which finding a kill step is about: there may be several. */
+function targetWords({ findings }: Diagnosis, step: Step): string {
+  const first = step.action === 'kill' ? step.targets[0] : undefined;
+  const finding = findings.find(
+    ({ action, processes }) =>
+      action === 'kill' && processes?.some((p) => p.pid === first?.pid && p.startTime === first.startTime),
+  );
+  return finding === undefined ? '' : ` of the ${finding.class} of ${sizeText(finding.kiB)}`;
 }
 
 /** What a step does, with the number of its targets. */

@@ -286,4 +286,40 @@ describe('the report in a terminal', () => {
     for (const word of ['lingering', 'leftover_build', 'kill-1', 'drop-1', 'MAX_JOBS=9', 'used = '])
       expect(plain).toContain(word);
   });
+
+  it('puts what can be given back first and small change last, in one line, whatever is larger', () => {
+    const other = (name: 'live_job' | 'zombie', kiB: number): ProcessStory['findings'][number] => ({
+      class: name,
+      kiB,
+      reclaimableKiB: { low: 0, high: 0 },
+      action: 'none',
+      evidence: [`what the ${name} is`, 'and more about it'],
+    });
+    const held = leftover(2 * gib);
+    const findings = [other('live_job', 9 * gib), ...held.findings, other('zombie', 0)];
+    const { diagnosis } = judge(captureOf(plainBox), story({ ...held, findings }));
+    const report = renderReport(diagnosis, { width: 80, colour: false });
+    const places = ['leftover_build  2 GiB', 'live_job  9 GiB', 'page_cache', '- zombie 0 KiB: what the zombie is'];
+    const found = places.map((words) => report.indexOf(words));
+    expect(found).not.toContain(-1);
+    expect(found.slice(0, 2)).toEqual(found.slice(0, 2).toSorted((a, b) => a - b));
+    expect(Math.max(...found)).toBe(found[3]);
+    expect(report).toContain('of the leftover_build of 2 GiB');
+    expect(report).not.toContain('what the zombie is\n  - and more');
+  });
+
+  it('shows every target with its whole command to somebody who is asked to approve', () => {
+    const held = leftover(2 * gib);
+    const command = `cicc ${'--include=csrc '.repeat(10)}flash_bwd.cu`;
+    const processes = Array.from({ length: 30 }, (_, i) => ({
+      ...{ pid: 77 + i, startTime: 5, uid: 1001, user: 'ana', comm: 'cicc' },
+      ...{ command, kiB: 64 * 1024 },
+    }));
+    const findings = held.findings.map((finding) => ({ ...finding, processes }));
+    const { diagnosis } = judge(captureOf(plainBox), story({ ...held, findings }));
+    const shown = (detail: 'short' | 'full') =>
+      renderReport(diagnosis, { width: 80, colour: false, detail }).split('flash_bwd.cu').length - 1;
+    expect([shown('short'), shown('full')]).toEqual([10, 30]);
+    expect(renderReport(diagnosis, { width: 80, colour: false })).toContain('and 20 more');
+  });
 });

@@ -64,6 +64,21 @@ function homeOf(world: World, proc: Proc): Home {
   };
 }
 
+/** The programs that hold the memory, where the one on top of the tree (a shell, a supervisor) holds little of it. */
+function groupName(world: World, { kind, name }: Home, procs: readonly Proc[]): string {
+  if (kind !== 'lone' && kind !== 'daemon') return name;
+  const held = new Map<string, number>();
+  for (const proc of procs) {
+    const label = escapeText(world.part(proc).label, 40);
+    held.set(label, (held.get(label) ?? 0) + proc.privateKiB);
+  }
+  const labels = [...held].sort((a, b) => b[1] - a[1]).map(([label]) => label);
+  if (labels.length < 2 || labels[0] === name) return name;
+  const others = labels.filter((label) => label !== name);
+  const more = others.length > 2 ? ` and ${others.length - 2} more` : '';
+  return `${others.slice(0, 2).join(', ')}${more} under ${name}`;
+}
+
 const isNotebook = (world: World, proc: Proc): boolean =>
   world.part(proc).role === 'notebook_kernel' ||
   (world.part(proc).role === 'other' &&
@@ -93,13 +108,13 @@ export function restFindings(world: World, claimed: ReadonlySet<Proc>, telling: 
 function restFinding(world: World, home: Home, procs: readonly Proc[], telling: Telling): Told {
   const busy = procs.filter(isBusy);
   // CPU use that nobody measured counts as use.
-  const idle = world.table.twoLooks && busy.length === 0;
+  const idle = procs.some((proc) => proc.cpuShare !== null) && busy.length === 0;
   const [kind, action] = classOf(home.kind, idle, procs);
   const big = procs[0];
   const signs = big === undefined ? [] : [...orphanSigns(world, big).values()];
   const life = big === undefined ? [] : lifeSigns(world, big);
   const evidence = [
-    `${home.name}: ${count(procs.length, 'process', 'processes')}, ${startedWords(procs, telling.takenAtMs)}, ${ownerWords(procs)}`,
+    `${groupName(world, home, procs)}: ${count(procs.length, 'process', 'processes')}, ${startedWords(procs, telling.takenAtMs)}, ${ownerWords(procs)}`,
     busy.length > 0
       ? `${count(busy.length, 'process', 'processes')} of it used CPU during the look`
       : idleWords(world, procs),
@@ -137,6 +152,8 @@ function classOf(home: HomeKind, idle: boolean, procs: readonly Proc[]): [RestCl
 
 function idleWords(world: World, procs: readonly Proc[]): string {
   if (!world.table.twoLooks) return 'CPU use is not known from one look, so it counts as in use';
+  if (procs.every((proc) => proc.cpuShare === null))
+    return 'too small for a second look, so CPU use is not known and it counts as in use';
   const youngest = Math.min(...procs.map((proc) => proc.ageSeconds ?? Infinity));
   return `no CPU use during the look${Number.isFinite(youngest) ? `; its youngest process is ${ageWords(youngest)} old` : ''}`;
 }

@@ -65,9 +65,18 @@ export function partOf(proc: Proc): Part {
     if (part !== null) return part;
   }
   if (names.some((name) => pythons.test(name)) || pythons.test(exe)) return pythonPart(proc);
-  if (names.some((name) => editors.has(name))) return { role: 'editor', label: names[0] ?? proc.comm };
-  if (names.some((name) => shells.has(name.replace(/^-/, '')))) return { role: 'shell', label: names[0] ?? proc.comm };
-  return other(names[0] ?? proc.comm);
+  const label = calledName(proc, names);
+  if (names.some((name) => editors.has(name))) return { role: 'editor', label };
+  if (names.some((name) => shells.has(name.replace(/^-/, '')))) return { role: 'shell', label };
+  return other(label);
+}
+
+/** What people call it. A program run from memory (memfd) is known by what it was started as, never by its descriptor. */
+function calledName(proc: Proc, names: readonly string[]): string {
+  const isMemfd = /^memfd:/;
+  const argv0 = baseName(wordsOf(proc.argv)[0] ?? '');
+  const name = [...names, argv0, proc.comm].find((at) => at !== '' && !isMemfd.test(at));
+  return (name ?? 'a program without a name').replace(/^-(?=\w)/, '');
 }
 
 /** Processes that name themselves. comm is cut at 15 bytes, so the title in argv[0] comes first (`VLLM::EngineCor`). */

@@ -46,13 +46,14 @@ export function stuckFindings(world: World): Told[] {
 }
 
 function zombieFinding(world: World, zombies: readonly Proc[]): Finding {
-  const parents = [...new Set(zombies.map((proc) => proc.ppid))].slice(0, 4).map((pid) => {
+  const parents = [...new Set(zombies.map((proc) => proc.ppid))].map((pid) => {
     const parent = world.table.byPid.get(pid);
     return parent === undefined ? `pid ${pid}` : `pid ${pid} (${refOf(parent).comm})`;
   });
+  const waiting = parents.length <= 3 ? parents : [...parents.slice(0, 3), `and ${parents.length - 3} more`];
   const onGpu = zombies.filter((proc) => world.gpu.byPid.has(proc.pid));
   return finding('zombie', zombies, 'none', [
-    `${count(zombies.length, 'process has', 'processes have')} ended and wait to be collected by ${parents.join(', ')}`,
+    `${count(zombies.length, 'process has ended and waits', 'processes have ended and wait')} to be collected by ${waiting.join(', ')}`,
     'they hold no memory; a signal does nothing to them, only their parent can let them go',
     ...onGpu.map(
       (proc) => `pid ${proc.pid} still has a GPU context: a living child or thread of it holds the GPU memory`,

@@ -21,9 +21,10 @@ export function ageWords(seconds: number): string {
 }
 
 export function ownerWords(procs: readonly Proc[]): string {
-  const names = [
-    ...new Set(procs.map((proc) => escapeText(proc.user ?? (proc.uid === null ? 'unknown' : `uid ${proc.uid}`)))),
-  ];
+  // Small processes are often read by their stat line only, which names no owner: those that were read speak for them.
+  const read = procs.filter((proc) => proc.uid !== null);
+  const names = [...new Set(read.map((proc) => escapeText(proc.user ?? `uid ${proc.uid}`)))];
+  if (names.length === 0) return 'owner not read';
   const shown = names.slice(0, 3).join(', ');
   return `${names.length > 1 ? 'owners' : 'owner'} ${shown}${names.length > 3 ? ` and ${names.length - 3} more` : ''}`;
 }
