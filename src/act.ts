@@ -9,7 +9,7 @@ import { asReclaimError } from './errors.ts';
 import { look } from './look.ts';
 import { adviceFor } from './memory/advice.ts';
 import type { Capture, Diagnosis, Plan, RunReport, Step, StepReport } from './memory/contract.ts';
-import { creditStep, otherChange } from './memory/credit.ts';
+import { creditBound, creditStep, otherChange } from './memory/credit.ts';
 import { recheck, startTimesOf, type Recheck } from './memory/recheck.ts';
 import { memorySample, settled, type MemorySample } from './memory/sample.ts';
 import type { Identity, ThinkOptions } from './memory/story.ts';
@@ -122,7 +122,8 @@ async function execute(
     }
     const after = await settle(box, deps, step);
     if (last !== null && after !== null && done.state !== 'skipped') {
-      done = { ...done, measured: { ...creditStep(last, after, step.action) } };
+      const bound = creditBound(done, report.diagnosis.findings);
+      done = { ...done, measured: { ...creditStep(last, after, step.action, bound) } };
     }
     if (after !== null) {
       last = after;

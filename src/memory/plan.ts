@@ -77,14 +77,18 @@ export function heldByTarget(findings: readonly Finding[]): ReadonlyMap<string, 
   return new Map(findings.flatMap((f) => f.processes ?? []).map((process) => [targetKey(process), process.kiB]));
 }
 
-type KillStep = Extract<Step, { action: 'kill' }>;
+interface KillStep {
+  readonly targets: KillTarget[];
+  readonly expectedFreeKiB: RangeKiB;
+  readonly expectedAvailableKiB: RangeKiB;
+}
 
 /** A kill step with some targets only, its prediction scaled to what they hold. */
-export function keepTargets(
-  step: KillStep,
+export function keepTargets<S extends KillStep>(
+  step: S,
   keep: (target: KillTarget) => boolean,
   held: ReadonlyMap<string, number>,
-): KillStep {
+): S {
   const targets = step.targets.filter(keep);
   if (targets.length === step.targets.length) return step;
   const share = shareOf(targets, step.targets, held);

@@ -1,5 +1,6 @@
 import { describe, expect, it } from 'vitest';
-import { creditStep, otherChange } from '../../src/memory/credit.ts';
+import { creditBound, creditStep, otherChange } from '../../src/memory/credit.ts';
+import type { Finding, StepReport } from '../../src/memory/contract.ts';
 import { memorySample, settled, type MemorySample } from '../../src/memory/sample.ts';
 import { captureOf, caseOf, plainBox } from './cases.ts';
 
@@ -50,6 +51,81 @@ describe('what a step gave back', () => {
     expect(after.freeKiB).toBe(12 * gib);
     expect(creditStep(before, after, 'kill').freeKiB).toBe(2 * gib);
     expect(otherChange(before, after, [creditStep(before, after, 'kill')]).freeKiB).toBe(0);
+  });
+});
+
+describe('what a step can have given back at most', () => {
+  const range = (high: number) => ({ low: 0, high });
+  const mib = 1024;
+  const kill = (results: StepReport['targets'][number][], high = 600 * mib): StepReport => ({
+    ...{ id: 'kill-1', action: 'kill', state: 'done', tookMs: 1 },
+    targets: results as { pid: number; startTime: number }[],
+    ...{ expectedFreeKiB: range(high), expectedAvailableKiB: range(high) },
+  });
+  const target = (pid: number, result?: 'exited' | 'killed' | 'still_there' | 'already_gone') => ({
+    ...{ pid, startTime: 5 },
+    ...(result === undefined ? {} : { result }),
+  });
+  const held = (...kiB: number[]): Finding[] => [
+    {
+      ...{ class: 'leftover_build', kiB: 0, reclaimableKiB: range(0), action: 'kill', evidence: [] },
+      processes: kiB.map((size, i) => ({
+        ...{ pid: 10 + i, startTime: 5, uid: 1, user: 'ana', comm: 'cicc', command: 'cicc', kiB: size },
+      })),
+    },
+  ];
+
+  it('is what the ended ones held: memory another job freed meanwhile is other activity', () => {
+    const bound = creditBound(kill([target(10, 'exited'), target(11, 'killed')]), held(300 * mib, 300 * mib));
+    const after = at({
+      AnonPages: 20 * gib - 850 * mib,
+      MemFree: 10 * gib + 850 * mib,
+      MemAvailable: 39 * gib + 850 * mib,
+    });
+    const credit = creditStep(before, after, 'kill', bound);
+    expect(credit.freeKiB).toBeGreaterThanOrEqual(600 * mib);
+    expect(credit.freeKiB).toBeLessThanOrEqual(700 * mib);
+    expect(credit).toMatchObject({ availableKiB: credit.freeKiB, byClass: { anonymous: credit.freeKiB } });
+    expect(otherChange(before, after, [credit]).freeKiB).toBe(850 * mib - credit.freeKiB);
+  });
+
+  it.each([
+    ['one of two is still there', kill([target(10, 'exited'), target(11, 'still_there')]), 300, 400],
+    ['none ended', kill([target(10, 'still_there'), target(11, 'still_there')]), 0, 40],
+    ['one ended by itself before', kill([target(10, 'already_gone'), target(11, 'killed')]), 300, 400],
+    ['the answer was lost', { ...kill([target(10, 'already_gone'), target(11)]), state: 'unknown' as const }, 600, 700],
+  ])('shrinks with what did not end: %s', (_, done, least, most) => {
+    const { freeKiB } = creditBound(done, held(300 * mib, 300 * mib));
+    expect(freeKiB / mib).toBeGreaterThanOrEqual(least);
+    expect(freeKiB / mib).toBeLessThanOrEqual(most);
+  });
+
+  it('counts what the targets hold now, where they grew since the plan', () => {
+    const done = kill([target(10, 'exited')], 100 * mib);
+    expect(creditBound(done, held(5 * gib)).freeKiB).toBeGreaterThanOrEqual(5 * gib);
+  });
+
+  it('leaves pages of a driver to the kill of their holder, whatever its processes held', () => {
+    const after = at({ AnonPages: 19 * gib, MemFree: 13 * gib });
+    const bound = creditBound(kill([target(10, 'exited')], gib), held(gib));
+    expect(creditStep(before, after, 'kill', bound).byClass).toEqual({ anonymous: gib, unaccounted: 2 * gib });
+  });
+
+  it.each([
+    ['another job freed memory', 283, 200, 200],
+    ['another job took memory', -57, 200, 0],
+    ['the caps on cache were lifted', 120, 200, 120],
+  ])('is for a drop what the kernel had withheld of the cache: %s', (_, movedMiB, capMiB, credited) => {
+    const after = at({ Cached: 30 * gib, MemFree: 11 * gib, MemAvailable: plainBox.MemAvailable + movedMiB * mib });
+    const drop: StepReport = {
+      ...{ id: 'drop-1', action: 'drop_caches', state: 'done', tookMs: 1, targets: [{ level: 1 }] },
+      ...{ expectedFreeKiB: range(gib), expectedAvailableKiB: range(capMiB * mib) },
+    };
+    const credit = creditStep(before, after, 'drop_caches', creditBound(drop, []));
+    expect(credit.availableKiB).toBe(credited * mib);
+    const other = otherChange(before, after, [credit]);
+    expect(other.availableKiB + credit.availableKiB).toBe(after.availableKiB - before.availableKiB);
+    expect(other.freeKiB + credit.freeKiB).toBe(after.freeKiB - before.freeKiB);
   });
 });
 
