@@ -2,15 +2,39 @@ import { defineConfig } from 'vitest/config';
 
 const countsFile = 'node_modules/.cache/reclaim-tests.json';
 
+/** These look at this whole machine, or crowd it, so no two of them and nothing else may run beside them. */
+const wholeMachine = [
+  'test/e2e/**/*.test.ts',
+  'test/demo/leftovers.test.ts',
+  'test/memory/local.test.ts',
+  'test/host/collect.test.ts',
+];
+
 export default defineConfig({
   test: {
-    include: ['test/**/*.test.ts'],
     // Real servers and real processes need room; a test that hangs is still cut off.
     testTimeout: 30_000,
     hookTimeout: 60_000,
     pool: 'forks',
-    maxWorkers: 2,
+    // On a busy machine a real server can lose a race that says nothing about the code. Only CI tries again, once.
+    retry: process.env['CI'] === undefined ? 0 : 1,
     // CI reads the counts from the file and prints them in one plain line.
     reporters: process.env['CI'] === undefined ? ['default'] : ['default', ['json', { outputFile: countsFile }]],
+    projects: [
+      {
+        extends: true,
+        test: {
+          name: 'parts',
+          include: ['test/**/*.test.ts'],
+          exclude: wholeMachine,
+          maxWorkers: 2,
+          sequence: { groupOrder: 0 },
+        },
+      },
+      {
+        extends: true,
+        test: { name: 'whole machine', include: wholeMachine, maxWorkers: 1, sequence: { groupOrder: 1 } },
+      },
+    ],
   },
 });

@@ -100,7 +100,7 @@ describe.each(shells)('collect under %s', (shell) => {
     }
   });
 
-  it('does not wait for an nvidia-smi that hangs, and says so', { timeout: 60_000 }, async () => {
+  it.concurrent('does not wait for an nvidia-smi that hangs, and says so', { timeout: 60_000 }, async ({ expect }) => {
     // In a mount namespace of its own, where /usr/local/bin holds nothing but a hanging nvidia-smi.
     const around = `exec unshare -m sh -c 'mount -t tmpfs none /usr/local/bin && printf "#!/bin/sh\\ntrap \\"\\" TERM\\nwhile :; do sleep 1; done\\n" >/usr/local/bin/nvidia-smi && chmod 755 /usr/local/bin/nvidia-smi && exec "$@"' sh "$@"`;
     const startedAt = performance.now();

@@ -155,7 +155,7 @@ describe.skipIf(!has('redis-server'))('with redis-server', () => {
       const before = performance.now();
       await expect(nowhere.enqueue(job, { n: 1 }, { id: 'a' })).rejects.toMatchObject({ code: 'queue_down' });
       await expect(nowhere.ping()).rejects.toMatchObject({ code: 'queue_down' });
-      expect(performance.now() - before).toBeLessThan(5_000);
+      expect(performance.now() - before).toBeLessThan(20_000);
       await nowhere.close(500);
     });
 
@@ -181,7 +181,7 @@ describe.skipIf(!has('redis-server'))('with redis-server', () => {
       await server.stop();
       const before = performance.now();
       await queue.close(500);
-      expect(performance.now() - before).toBeLessThan(4_000);
+      expect(performance.now() - before).toBeLessThan(20_000);
       await server.start();
     });
   });

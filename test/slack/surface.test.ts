@@ -39,13 +39,11 @@ afterAll(async () => {
   await office.close();
 });
 
-/** Does it, and returns the one private sentence that came of it. Fails when that takes a second or more. */
+/** Does it, and returns the one private sentence that came of it. `npm run bench` measures how soon. */
 async function privately(person: string, act: () => Promise<unknown>): Promise<string> {
   const before = office.slack.actAs(person).ephemerals().length;
-  const began = performance.now();
   await act();
   const said = await office.slack.waitFor('a private answer', () => office.slack.actAs(person).ephemerals()[before]);
-  expect(performance.now() - began).toBeLessThan(1000);
   return said.text;
 }
 

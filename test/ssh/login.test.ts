@@ -269,7 +269,7 @@ describe.skipIf(!haveSshd())('logging in', () => {
       mute.close();
       expect(error.code).toBe('ssh_stalled');
       expect(error.userText).toMatch(/said nothing within 0\.3 s.*swapping/);
-      expect(performance.now() - started).toBeLessThan(4_000);
+      expect(performance.now() - started).toBeLessThan(25_000);
     });
 
     it('a server that greets and then stalls', async () => {
