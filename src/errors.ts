@@ -72,6 +72,7 @@ export const errorTable = {
   slack_token_missing: usage,
   slack_failed: { retryable: true, exit: exitCodes.failed },
   receipt_invalid: failed,
+  backup_invalid: failed,
   internal: failed,
 } as const satisfies Record<string, CodeFacts>;
 

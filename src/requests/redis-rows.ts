@@ -1,5 +1,6 @@
-/** What a delivery looks like as a Redis hash: text fields, times in milliseconds. */
+/** How rows look as Redis hashes: text fields, times in milliseconds. */
 import { z } from 'zod';
+import type { Totals } from './totals.ts';
 import { deliverySchema } from './types.ts';
 
 const iso = z
@@ -15,3 +16,10 @@ export const deliveryHash = z
     claimedUntil: iso,
   })
   .transform((hash) => deliverySchema.parse(hash));
+
+/** Never empty, because Redis has no empty hash. */
+export function hashOf(totals: Totals): Record<string, string> {
+  const hash: Record<string, string> = { none: '0' };
+  for (const [name, count] of Object.entries(totals)) hash[name] = String(count);
+  return hash;
+}

@@ -7,7 +7,7 @@
 /**
  * ARGV: mode (create|update|events), now, id, expected version, state, host, record, created, is open (1|0),
  * chain seq, chain hash as read, new chain hash, count of events, then per event: request, host, json;
- * then channel, and the views to deliver.
+ * then the count of totals to change, per total: name, difference; then channel, and the views to deliver.
  * Answers {'ok'} | {'exists'|'host_busy'|'changed', record or ''} | {'head', seq, hash}.
  */
 export const writeScript = `
@@ -49,6 +49,12 @@ for n = 1, count do
   at = at + 3
 end
 if count > 0 then redis.call('HSET', p .. 'chain', 'seq', tonumber(ARGV[10]) + count, 'hash', ARGV[12]) end
+local totals = tonumber(ARGV[at])
+at = at + 1
+for _ = 1, totals do
+  redis.call('HINCRBY', p .. 'totals', ARGV[at], ARGV[at + 1])
+  at = at + 2
+end
 local channel = ARGV[at]
 if channel ~= '' then
   for n = at + 1, #ARGV do
@@ -114,6 +120,8 @@ local key = KEYS[1] .. 'hold:' .. ARGV[1]
 local v = redis.call('HMGET', key, 'holder', 'until')
 if v[1] and v[1] ~= ARGV[2] and tonumber(v[2]) > tonumber(ARGV[3]) then return 0 end
 redis.call('HSET', key, 'holder', ARGV[2], 'until', ARGV[4])
+-- Judged by the caller's clock above; forgotten by the server's, well after, so that names used once do not pile up.
+redis.call('PEXPIRE', key, ARGV[4] - ARGV[3] + 3600000)
 return 1
 `;
 
@@ -121,5 +129,70 @@ return 1
 export const releaseScript = `
 local key = KEYS[1] .. 'hold:' .. ARGV[1]
 if redis.call('HGET', key, 'holder') == ARGV[2] then redis.call('DEL', key) end
+return 1
+`;
+
+/**
+ * ARGV: id. Removes a request with its messages, unless it is open or something of it still waits for delivery. Its audit
+ * events stay. Answers 1 when removed.
+ */
+export const forgetScript = `
+local p, id = KEYS[1], ARGV[1]
+local host = redis.call('HGET', p .. 'request:' .. id, 'host')
+if host and redis.call('HGET', p .. 'open', host) == id then return 0 end
+local views = {'card', 'details', 'outcome', 'plan_file', 'receipt_file', 'picture'}
+for _, view in ipairs(views) do
+  if redis.call('ZSCORE', p .. 'due', id .. '.' .. view) then return 0 end
+end
+for _, view in ipairs(views) do redis.call('DEL', p .. 'delivery:' .. id .. '.' .. view) end
+redis.call('DEL', p .. 'request:' .. id)
+redis.call('ZREM', p .. 'requests', id)
+if host then redis.call('ZREM', p .. 'requests:' .. host, id) end
+return 1
+`;
+
+/** ARGV: per event to forget, oldest first: seq, request, host. The head of the chain is kept elsewhere, so it goes on. */
+export const forgetEventsScript = `
+local p = KEYS[1]
+for n = 1, #ARGV, 3 do
+  redis.call('HDEL', p .. 'events', ARGV[n])
+  redis.call('LREM', p .. 'events:request:' .. ARGV[n + 1], 1, ARGV[n])
+  redis.call('LREM', p .. 'events:host:' .. ARGV[n + 2], 1, ARGV[n])
+  redis.call('HSET', p .. 'chain', 'first', ARGV[n] + 1)
+end
+return #ARGV / 3
+`;
+
+/**
+ * Takes in a piece of a backup. ARGV: count of requests, per request: id, version, state, host, record, created; then the
+ * head this goes on from (seq, hash), the head after, count of events, per event: seq, request, host, json.
+ * Answers 1, or 0 when the head is not what was said.
+ */
+export const restoreScript = `
+local p, at = KEYS[1], 2
+local requests = tonumber(ARGV[1])
+local rest = at + requests * 6
+local head = redis.call('HMGET', p .. 'chain', 'seq', 'hash')
+if head[1] and (head[1] ~= ARGV[rest] or head[2] ~= ARGV[rest + 1]) then return 0 end
+for _ = 1, requests do
+  local id = ARGV[at]
+  local key = p .. 'request:' .. id
+  if redis.call('EXISTS', key) == 0 then
+    redis.call('HSET', key, 'version', ARGV[at + 1], 'state', ARGV[at + 2], 'host', ARGV[at + 3], 'record', ARGV[at + 4])
+    redis.call('ZADD', p .. 'requests', ARGV[at + 5], id)
+    redis.call('ZADD', p .. 'requests:' .. ARGV[at + 3], ARGV[at + 5], id)
+  end
+  at = at + 6
+end
+local events = tonumber(ARGV[rest + 4])
+at = rest + 5
+if events > 0 and not redis.call('HGET', p .. 'chain', 'first') then redis.call('HSET', p .. 'chain', 'first', ARGV[at]) end
+for _ = 1, events do
+  redis.call('HSET', p .. 'events', ARGV[at], ARGV[at + 3])
+  redis.call('RPUSH', p .. 'events:request:' .. ARGV[at + 1], ARGV[at])
+  redis.call('RPUSH', p .. 'events:host:' .. ARGV[at + 2], ARGV[at])
+  at = at + 4
+end
+if events > 0 then redis.call('HSET', p .. 'chain', 'seq', ARGV[rest + 2], 'hash', ARGV[rest + 3]) end
 return 1
 `;

@@ -4,12 +4,14 @@ import { z } from 'zod';
 import { ReclaimError } from '../errors.ts';
 import { chainStart } from './chain.ts';
 import { openStates } from './state.ts';
+import { totalsOf } from './totals.ts';
+import { eventSchema, requestSchema } from './types.ts';
 
-export const sqlSchemaVersion = 1;
 /** Serialises processes that start at the same moment; any number that others do not use will do. */
 const migrationLock = 726_354_621;
 
-const tables = `
+/** 1: requests, events, deliveries, wishes, holds. */
+const version1 = `
   CREATE TABLE reclaim.requests (
     id text PRIMARY KEY,
     version integer NOT NULL,
@@ -58,22 +60,59 @@ const tables = `
   CREATE TABLE reclaim.holds (name text PRIMARY KEY, holder text NOT NULL, until_ms bigint NOT NULL);
 `;
 
-/** Creates what is missing inside the caller's transaction; refuses (`store_schema`) what a newer release has written. */
+/** 2: totals, processes, a name for the deployment, and a door for removing what is too old. */
+const version2 = `
+  CREATE TABLE reclaim.totals (name text PRIMARY KEY, count bigint NOT NULL);
+  CREATE TABLE reclaim.processes (instance text PRIMARY KEY, until_ms bigint NOT NULL, process text NOT NULL);
+  ALTER TABLE reclaim.meta ADD COLUMN deployment text;
+  UPDATE reclaim.meta SET deployment = substr(md5(random()::text || clock_timestamp()::text), 1, 16);
+  CREATE OR REPLACE FUNCTION reclaim.append_only() RETURNS trigger LANGUAGE plpgsql AS $$ BEGIN
+    IF TG_OP = 'DELETE' AND current_setting('reclaim.trimming', true) = 'on' THEN RETURN OLD; END IF;
+    RAISE EXCEPTION 'the audit log is append-only';
+  END $$;
+`;
+
+/** For a store that did not count yet. */
+async function countAll(client: PgQueryable): Promise<void> {
+  const records = z.array(z.object({ record: z.string() }));
+  const events = z.array(z.object({ event: z.string() }));
+  const found = await client.query<unknown>('SELECT record FROM reclaim.requests');
+  const logged = await client.query<unknown>('SELECT event FROM reclaim.events');
+  const totals = totalsOf(
+    records.parse(found.rows).map((row) => requestSchema.parse(JSON.parse(row.record))),
+    events.parse(logged.rows).map((row) => eventSchema.parse(JSON.parse(row.event))),
+  );
+  for (const [name, count] of Object.entries(totals)) {
+    await client.query('INSERT INTO reclaim.totals VALUES ($1, $2)', [name, count]);
+  }
+}
+
+/** Step n brings version n to n + 1. */
+const upgrades: readonly ((client: PgQueryable) => Promise<void>)[] = [
+  async (client) => {
+    await client.query(version1);
+  },
+  async (client) => {
+    await client.query(version2);
+    await countAll(client);
+  },
+];
+export const sqlSchemaVersion = upgrades.length;
+
+/** Brings the tables up inside the caller's transaction; refuses (`store_schema`) what a newer release has written. */
 export async function migrate(client: PgQueryable): Promise<void> {
   await client.query('SELECT pg_advisory_xact_lock($1)', [migrationLock]);
   await client.query('CREATE SCHEMA IF NOT EXISTS reclaim');
   await client.query(
     'CREATE TABLE IF NOT EXISTS reclaim.meta (one integer PRIMARY KEY CHECK (one = 1), version integer)',
   );
+  await client.query('INSERT INTO reclaim.meta VALUES (1, 0) ON CONFLICT DO NOTHING');
   const { rows } = await client.query<unknown>('SELECT version FROM reclaim.meta');
-  const found = z.array(z.object({ version: z.number() })).parse(rows)[0]?.version;
-  if (found === undefined) {
-    await client.query(tables);
-    await client.query('INSERT INTO reclaim.meta VALUES (1, $1)', [sqlSchemaVersion]);
-  } else if (found !== sqlSchemaVersion) {
-    throw new ReclaimError('store_schema', schemaSentence(found, sqlSchemaVersion));
-  }
+  const found = z.array(z.object({ version: z.number() })).parse(rows)[0]?.version ?? 0;
+  if (found > sqlSchemaVersion) throw new ReclaimError('store_schema', schemaSentence(found, sqlSchemaVersion));
+  for (const upgrade of upgrades.slice(found)) await upgrade(client);
+  await client.query('UPDATE reclaim.meta SET version = $1 WHERE version <> $1', [sqlSchemaVersion]);
 }
 
 export const schemaSentence = (found: number | string, known: number | string): string =>
-  `The store was written by another release of Reclaim (schema ${found}, this one knows ${known}). Nothing was touched. Start the newer release, or point QUEUE_URL elsewhere.`;
+  `The store was written by a newer release of Reclaim (schema ${found}, this one knows ${known}). Nothing was touched. Start the newer release, or point QUEUE_URL elsewhere.`;

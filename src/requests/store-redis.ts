@@ -2,27 +2,23 @@
  * The store on Redis: one hash per request, one script per atomic write. The audit chain is hashed here and appended by
  * compare-and-swap on its head, so that two writers can never fork it.
  */
-import { Redis } from 'ioredis';
 import { z } from 'zod';
 import type { Clock } from '../clock.ts';
-import { ReclaimError } from '../errors.ts';
 import { type ChainHead, chainEvents, emptyChain } from './chain.ts';
-import { deliveryHash } from './redis-rows.ts';
-import { claimScript, holdScript, releaseScript, settleScript, writeScript } from './redis-scripts.ts';
-import { schemaSentence } from './sql-schema.ts';
+import { RedisDeliveries } from './redis-deliveries.ts';
+import { connectRedis, p, type RedisLink } from './redis-link.ts';
+import { checkRedisSchema } from './redis-schema.ts';
+import { holdScript, releaseScript, writeScript } from './redis-scripts.ts';
+import { RedisUpkeep } from './redis-upkeep.ts';
 import { isOpen } from './state.ts';
-import type { Change, Store, WriteResult } from './store.ts';
+import type { BackupPart, Change, Store, TrimLimits, WriteResult } from './store.ts';
+import { totalsChange } from './totals.ts';
 import type { AuditEvent, Delivery, NewAuditEvent, RequestRecord } from './types.ts';
 import { eventSchema, requestSchema } from './types.ts';
 
-export const redisSchemaVersion = '1';
-const p = '{reclaim}:';
 const pageSize = 100;
-
-const down = (cause: unknown) =>
-  new ReclaimError('store_down', 'Redis does not answer, so nothing was recorded or changed. Try again in a minute.', {
-    cause,
-  });
+/** Longer than any boot a wish could still matter for. */
+const wishesKeptMs = 400 * 86_400_000;
 
 const strings = z.array(z.string());
 const nullable = z.array(z.string().nullable());
@@ -30,31 +26,20 @@ const answerSchema = z.tuple([z.string()]).rest(z.string());
 const recordOf = (text: string | null | undefined): RequestRecord | null =>
   text === null || text === undefined || text === '' ? null : requestSchema.parse(JSON.parse(text));
 
-const run = (redis: Redis, script: string, ...args: (string | number)[]) =>
-  redis.eval(script, 1, p, ...args.map(String));
-
 class RedisStore implements Store {
-  readonly #redis: Redis;
+  readonly #link: RedisLink;
   readonly #clock: Clock;
-  readonly #wakers = new Set<() => void>();
-  #subscriber: Redis | null = null;
+  readonly #deliveries: RedisDeliveries;
+  readonly #upkeep: RedisUpkeep;
   #head: ChainHead = emptyChain;
   /** Writers of one process line up, so that they do not move the chain's head from under each other. */
   #line: Promise<unknown> = Promise.resolve();
 
-  constructor(redis: Redis, clock: Clock) {
-    this.#redis = redis;
+  constructor(link: RedisLink, clock: Clock) {
+    this.#link = link;
     this.#clock = clock;
-  }
-
-  async ask<T>(schema: z.ZodType<T>, question: (redis: Redis) => Promise<unknown>): Promise<T> {
-    let answer: unknown;
-    try {
-      answer = await question(this.#redis);
-    } catch (error) {
-      throw down(error);
-    }
-    return schema.parse(answer);
+    this.#deliveries = new RedisDeliveries(link, clock);
+    this.#upkeep = new RedisUpkeep(link, clock);
   }
 
   async #write(mode: 'create' | 'update' | 'events', change: Partial<Change>): Promise<WriteResult | null> {
@@ -78,6 +63,9 @@ class RedisStore implements Store {
             isOpen(record.state) ? 1 : 0,
           ];
     const show = record?.channel === undefined ? [''] : [record.channel, ...new Set(deliver)];
+    // Only the writer of the next version gets through, so what stands now is what this record follows.
+    const previous = mode === 'update' && record !== undefined ? await this.get(record.id) : null;
+    const totals = Object.entries(totalsChange(previous, record ?? null, events)).flat();
     for (;;) {
       const { seq, hash } = this.#head;
       const chained = chainEvents(this.#head, events);
@@ -92,9 +80,11 @@ class RedisStore implements Store {
         last?.hash ?? hash,
         chained.length,
         ...lines,
+        totals.length / 2,
+        ...totals,
         ...show,
       ];
-      const [said, ...rest] = await this.ask(answerSchema, (redis) => run(redis, writeScript, ...args));
+      const [said, ...rest] = await this.#link.run(answerSchema, writeScript, ...args);
       if (said === 'head') {
         this.#head = { seq: Number(rest[0]), hash: rest[1] ?? '' };
         continue;
@@ -121,11 +111,11 @@ class RedisStore implements Store {
   }
 
   async get(id: string): Promise<RequestRecord | null> {
-    return recordOf(await this.ask(z.string().nullable(), (redis) => redis.hget(`${p}request:${id}`, 'record')));
+    return recordOf(await this.#link.ask(z.string().nullable(), (redis) => redis.hget(`${p}request:${id}`, 'record')));
   }
 
   async openFor(host: string): Promise<RequestRecord | null> {
-    const id = await this.ask(z.string().nullable(), (redis) => redis.hget(`${p}open`, host));
+    const id = await this.#link.ask(z.string().nullable(), (redis) => redis.hget(`${p}open`, host));
     return id === null ? null : await this.get(id);
   }
 
@@ -136,7 +126,7 @@ class RedisStore implements Store {
       (states === undefined || states.includes(record.state)) &&
       (host === undefined || record.host === host);
     if (states?.every(isOpen) === true) {
-      const ids = await this.ask(strings, (redis) => redis.hvals(`${p}open`));
+      const ids = await this.#link.ask(strings, (redis) => redis.hvals(`${p}open`));
       const records = await Promise.all(ids.map((id) => this.get(id)));
       return records
         .filter(wanted)
@@ -146,7 +136,7 @@ class RedisStore implements Store {
     const key = host === undefined ? `${p}requests` : `${p}requests:${host}`;
     const found: RequestRecord[] = [];
     for (let from = 0; found.length < limit; from += pageSize) {
-      const ids = await this.ask(strings, (redis) => redis.zrevrange(key, from, from + pageSize - 1));
+      const ids = await this.#link.ask(strings, (redis) => redis.zrevrange(key, from, from + pageSize - 1));
       const records = await Promise.all(ids.map((id) => this.get(id)));
       found.push(...records.filter(wanted));
       if (ids.length < pageSize) break;
@@ -161,7 +151,7 @@ class RedisStore implements Store {
     const found: AuditEvent[] = [];
     for (let from = 0; from < wanted.length && found.length < filter.limit; from += pageSize) {
       const page = wanted.slice(from, from + pageSize);
-      const lines = await this.ask(nullable, (redis) => redis.hmget(`${p}events`, ...page));
+      const lines = await this.#link.ask(nullable, (redis) => redis.hmget(`${p}events`, ...page));
       const events = lines.flatMap((line) => (line === null ? [] : [eventSchema.parse(JSON.parse(line))]));
       found.push(...events.filter((e) => filter.host === undefined || e.host === filter.host));
     }
@@ -170,69 +160,53 @@ class RedisStore implements Store {
 
   async #seqs(filter: Parameters<Store['events']>[0], after: number): Promise<string[]> {
     const { request, host, limit } = filter;
-    if (request !== undefined) return await this.ask(strings, (r) => r.lrange(`${p}events:request:${request}`, 0, -1));
-    if (host !== undefined) return await this.ask(strings, (r) => r.lrange(`${p}events:host:${host}`, 0, -1));
-    const head = await this.ask(z.string().nullable(), (r) => r.hget(`${p}chain`, 'seq'));
-    const count = Math.max(0, Math.min(limit, Number(head ?? 0) - after));
-    return Array.from({ length: count }, (_, n) => String(after + n + 1));
+    if (request !== undefined)
+      return await this.#link.ask(strings, (r) => r.lrange(`${p}events:request:${request}`, 0, -1));
+    if (host !== undefined) return await this.#link.ask(strings, (r) => r.lrange(`${p}events:host:${host}`, 0, -1));
+    const [head, first] = await this.#link.ask(nullable, (r) => r.hmget(`${p}chain`, 'seq', 'first'));
+    const from = Math.max(after + 1, Number(first ?? 1));
+    const count = Math.max(0, Math.min(limit, Number(head ?? 0) - from + 1));
+    return Array.from({ length: count }, (_, n) => String(from + n));
   }
 
-  async claimDeliveries(claimer: string, claimMs: number, limit: number): Promise<Delivery[]> {
-    const nowMs = this.#clock.now();
-    const keys = await this.ask(strings, (r) => run(r, claimScript, claimer, nowMs, nowMs + claimMs, limit));
-    const found = await Promise.all(keys.map((key) => this.delivery(key)));
-    return found.filter((delivery) => delivery !== null);
+  claimDeliveries(claimer: string, claimMs: number, limit: number): Promise<Delivery[]> {
+    return this.#deliveries.claim(claimer, claimMs, limit);
   }
 
-  async settleDelivery(...[key, claimer, outcome]: Parameters<Store['settleDelivery']>): Promise<void> {
-    const said =
-      'delivered' in outcome
-        ? ['delivered', outcome.delivered, outcome.messageTs ?? '']
-        : 'retryAt' in outcome
-          ? ['retry', Date.parse(outcome.retryAt), '']
-          : ['given_up', outcome.givenUp, ''];
-    await this.ask(z.unknown(), (redis) => run(redis, settleScript, key, claimer, ...said));
+  settleDelivery(...settled: Parameters<Store['settleDelivery']>): Promise<void> {
+    return this.#deliveries.settle(...settled);
   }
 
-  async delivery(key: string): Promise<Delivery | null> {
-    const hash = await this.ask(z.record(z.string(), z.string()), (redis) => redis.hgetall(`${p}delivery:${key}`));
-    return hash['key'] === undefined ? null : deliveryHash.parse(hash);
+  delivery(key: string): Promise<Delivery | null> {
+    return this.#deliveries.get(key);
   }
 
-  async undelivered(): Promise<{ count: number; oldestAt: string | null }> {
-    const count = await this.ask(z.number(), (redis) => redis.zcard(`${p}due`));
-    const [first] = await this.ask(strings, (redis) => redis.zrange(`${p}due`, '0', '0'));
-    if (first === undefined) return { count, oldestAt: null };
-    const since = await this.ask(z.string().nullable(), (redis) => redis.hget(`${p}delivery:${first}`, 'since'));
-    return { count, oldestAt: since === null ? null : new Date(Number(since)).toISOString() };
+  undelivered(): Promise<{ count: number; oldestAt: string | null }> {
+    return this.#deliveries.undelivered();
   }
 
   onDelivery(wake: () => void): () => void {
-    this.#wakers.add(wake);
-    if (this.#subscriber === null) {
-      const wakeAll = () => {
-        for (const each of this.#wakers) each();
-      };
-      // Subscriptions come back by themselves after an outage; what was missed meanwhile is told by waking once.
-      const subscriber = this.#redis.duplicate({ enableOfflineQueue: true, maxRetriesPerRequest: null });
-      subscriber.on('error', () => undefined);
-      subscriber.on('message', wakeAll);
-      subscriber.on('ready', wakeAll);
-      subscriber.subscribe(`${p}wake`).catch(() => undefined);
-      this.#subscriber = subscriber;
-    }
-    return () => this.#wakers.delete(wake);
+    return this.#deliveries.onDelivery(wake);
   }
+
+  totals = () => this.#upkeep.totals();
+  deployment = () => this.#upkeep.deployment();
+  beat = (...args: Parameters<Store['beat']>) => this.#upkeep.beat(...args);
+  leave = (instance: string) => this.#upkeep.leave(instance);
+  processes = () => this.#upkeep.processes();
+  trim = (limits: TrimLimits) => this.#upkeep.trim(limits);
+  restore = (part: BackupPart) => this.#upkeep.restore(part);
 
   async keep(wish: Parameters<Store['keep']>[0]): Promise<void> {
     const key = `${p}kept:${wish.host}:${wish.bootId}`;
-    await this.ask(z.unknown(), (redis) =>
-      redis.hsetnx(key, wish.target, JSON.stringify({ by: wish.by, at: wish.at })),
+    const said = JSON.stringify({ by: wish.by, at: wish.at });
+    await this.#link.ask(z.unknown(), (r) =>
+      r.multi().hsetnx(key, wish.target, said).pexpire(key, wishesKeptMs).exec(),
     );
   }
 
   async kept(host: string, bootId: string): Promise<{ target: string; by: string }[]> {
-    const hash = await this.ask(z.record(z.string(), z.string()), (redis) =>
+    const hash = await this.#link.ask(z.record(z.string(), z.string()), (redis) =>
       redis.hgetall(`${p}kept:${host}:${bootId}`),
     );
     return Object.entries(hash)
@@ -242,49 +216,32 @@ class RedisStore implements Store {
 
   async hold(name: string, holder: string, ttlMs: number): Promise<boolean> {
     const nowMs = this.#clock.now();
-    return (await this.ask(z.number(), (r) => run(r, holdScript, name, holder, nowMs, nowMs + ttlMs))) === 1;
+    return (await this.#link.run(z.number(), holdScript, name, holder, nowMs, nowMs + ttlMs)) === 1;
   }
 
   async release(name: string, holder: string): Promise<void> {
-    await this.ask(z.unknown(), (redis) => run(redis, releaseScript, name, holder));
+    await this.#link.run(z.unknown(), releaseScript, name, holder);
   }
 
   async ping(): Promise<void> {
-    await this.ask(z.unknown(), (redis) => redis.ping());
+    await this.#link.ask(z.unknown(), (redis) => redis.ping());
   }
 
   close(): Promise<void> {
-    this.#wakers.clear();
-    this.#subscriber?.disconnect();
-    this.#redis.disconnect();
+    this.#deliveries.close();
+    this.#link.redis.disconnect();
     return Promise.resolve();
   }
 }
 
-/** Connects within 5 s or rejects with `store_down`; refuses data of another schema with `store_schema`. */
+/** Connects within 5 s or rejects with `store_down`; refuses data of a newer release with `store_schema`. */
 export async function openRedisStore(options: { readonly url: string; readonly clock: Clock }): Promise<Store> {
-  const redis = new Redis(options.url, {
-    lazyConnect: true,
-    enableOfflineQueue: false,
-    maxRetriesPerRequest: 0,
-    connectTimeout: 5_000,
-    commandTimeout: 3_000,
-    retryStrategy: (times) => Math.min(times * 100, 2_000),
-  });
-  // Every failed command says so itself; without a listener the event would end the process.
-  redis.on('error', () => undefined);
+  const link = await connectRedis(options.url);
   try {
-    await redis.connect();
+    await checkRedisSchema(link, options.clock);
   } catch (error) {
-    redis.disconnect();
-    throw down(error);
+    link.redis.disconnect();
+    throw error;
   }
-  const store = new RedisStore(redis, options.clock);
-  await store.ask(z.unknown(), (r) => r.setnx(`${p}schema`, redisSchemaVersion));
-  const found = await store.ask(z.string(), (r) => r.get(`${p}schema`));
-  if (found !== redisSchemaVersion) {
-    await store.close();
-    throw new ReclaimError('store_schema', schemaSentence(found, redisSchemaVersion));
-  }
-  return store;
+  return new RedisStore(link, options.clock);
 }

@@ -148,6 +148,10 @@ class SocketStore implements Store {
   delivery = (key: string) => this.#call('delivery', key);
   undelivered = () => this.#call('undelivered');
   kept = (...args: Parameters<Store['kept']>) => this.#call('kept', ...args);
+  totals = () => this.#call('totals');
+  deployment = () => this.#call('deployment');
+  processes = () => this.#call('processes');
+  trim = (...args: Parameters<Store['trim']>) => this.#call('trim', ...args);
   hold = (...args: Parameters<Store['hold']>) => this.#call('hold', ...args);
 
   async appendEvents(...args: Parameters<Store['appendEvents']>): Promise<void> {
@@ -158,6 +162,15 @@ class SocketStore implements Store {
   }
   async keep(...args: Parameters<Store['keep']>): Promise<void> {
     await this.#call('keep', ...args);
+  }
+  async beat(...args: Parameters<Store['beat']>): Promise<void> {
+    await this.#call('beat', ...args);
+  }
+  async leave(instance: string): Promise<void> {
+    await this.#call('leave', instance);
+  }
+  async restore(...args: Parameters<Store['restore']>): Promise<void> {
+    await this.#call('restore', ...args);
   }
   async release(...args: Parameters<Store['release']>): Promise<void> {
     await this.#call('release', ...args);

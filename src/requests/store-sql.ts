@@ -7,8 +7,10 @@ import { chainEvents } from './chain.ts';
 import { migrate } from './sql-schema.ts';
 import { Sql, sqlNumber } from './sql-base.ts';
 import { SqlDeliveries } from './sql-deliveries.ts';
+import { SqlUpkeep } from './sql-upkeep.ts';
 import { isOpen } from './state.ts';
-import type { Change, Store, WriteResult } from './store.ts';
+import type { BackupPart, Change, Store, TrimLimits, WriteResult } from './store.ts';
+import { totalsChange } from './totals.ts';
 import {
   type AuditEvent,
   type Delivery,
@@ -31,12 +33,14 @@ export interface SqlStoreOptions {
 class SqlStore implements Store {
   readonly #sql: Sql;
   readonly #deliveries: SqlDeliveries;
+  readonly #upkeep: SqlUpkeep;
   readonly #clock: Clock;
   readonly #closePool: (() => Promise<void>) | undefined;
 
   constructor(sql: Sql, options: SqlStoreOptions) {
     this.#sql = sql;
     this.#deliveries = new SqlDeliveries(sql, options.clock);
+    this.#upkeep = new SqlUpkeep(sql, options.clock);
     this.#clock = options.clock;
     this.#closePool = options.closePool;
   }
@@ -65,6 +69,16 @@ class SqlStore implements Store {
     return rows[0] ?? null;
   }
 
+  async #count(client: PgQueryable, previous: RequestRecord | null, change: Partial<Change>): Promise<void> {
+    const totals = totalsChange(previous, change.record ?? null, change.events ?? []);
+    // Always in the same order, so that two writers never wait for each other.
+    const names = Object.keys(totals).sort();
+    if (names.length === 0) return;
+    const sql = `INSERT INTO reclaim.totals AS t SELECT * FROM unnest($1::text[], $2::bigint[])
+      ON CONFLICT (name) DO UPDATE SET count = t.count + excluded.count`;
+    await client.query(sql, [names, names.map((name) => totals[name])]);
+  }
+
   async create(change: Change): Promise<WriteResult> {
     const { record } = change;
     return await this.#sql.transaction(async (client) => {
@@ -89,6 +103,7 @@ class SqlStore implements Store {
         return { ok: false, why: 'host_busy', current: await this.#current(client, open, record.host) };
       }
       await this.#append(client, change.events ?? []);
+      await this.#count(client, null, change);
       await this.#deliveries.put(client, change);
       return { ok: true, record };
     });
@@ -106,6 +121,7 @@ class SqlStore implements Store {
         JSON.stringify(record),
       ]);
       await this.#append(client, change.events ?? []);
+      await this.#count(client, current, change);
       await this.#deliveries.put(client, change);
       return { ok: true, record };
     });
@@ -137,6 +153,7 @@ class SqlStore implements Store {
   async appendEvents(events: readonly NewAuditEvent[]): Promise<void> {
     await this.#sql.transaction(async (client) => {
       await this.#append(client, events);
+      if (events.length > 0) await this.#count(client, null, { events });
     });
   }
 
@@ -168,6 +185,14 @@ class SqlStore implements Store {
   onDelivery(wake: () => void): () => void {
     return this.#deliveries.onDelivery(wake);
   }
+
+  totals = () => this.#upkeep.totals();
+  deployment = () => this.#upkeep.deployment();
+  beat = (...args: Parameters<Store['beat']>) => this.#upkeep.beat(...args);
+  leave = (instance: string) => this.#upkeep.leave(instance);
+  processes = () => this.#upkeep.processes();
+  trim = (limits: TrimLimits) => this.#upkeep.trim(limits);
+  restore = (part: BackupPart) => this.#upkeep.restore(part);
 
   async keep(wish: Parameters<Store['keep']>[0]): Promise<void> {
     const sql = 'INSERT INTO reclaim.wishes VALUES ($1, $2, $3, $4, $5) ON CONFLICT DO NOTHING';

@@ -1,7 +1,7 @@
 /** What passes over the store's socket: one JSON object a line, checked on both sides. */
 import { z } from 'zod';
 import type { Store } from './store.ts';
-import { deliverySchema, eventSchema, requestSchema, requestStates } from './types.ts';
+import { deliverySchema, eventSchema, processSchema, requestSchema, requestStates } from './types.ts';
 
 const newEvent = eventSchema.omit({ seq: true, hash: true, previousHash: true });
 const change = z.object({
@@ -37,6 +37,15 @@ const eventFilter = z.object({
 });
 const wish = z.object({ host: text, bootId: text, target: text, by: text, at: text });
 
+const totals = z.record(text, z.number());
+const trimLimits = z.object({ requestsBefore: text, requestsAtMost: z.number(), auditBefore: text });
+const trimmed = z.object({ requests: z.number(), events: z.number() });
+const backupPart = z.object({
+  records: z.array(requestSchema).exactOptional(),
+  events: z.array(eventSchema).exactOptional(),
+  totals: totals.exactOptional(),
+});
+
 interface Method<Result> {
   readonly result: z.ZodType<Result>;
   /** Checks the arguments as they came over the wire, then calls. */
@@ -68,6 +77,13 @@ export const methods = {
   kept: method(z.tuple([text, text]), z.array(z.object({ target: text, by: text })), (s, [a, b]) => s.kept(a, b)),
   hold: method(z.tuple([text, text, z.number()]), z.boolean(), (s, [a, b, c]) => s.hold(a, b, c)),
   release: method(z.tuple([text, text]), nothing, (s, [a, b]) => s.release(a, b)),
+  totals: method(z.tuple([]), totals, (s) => s.totals()),
+  deployment: method(z.tuple([]), text, (s) => s.deployment()),
+  beat: method(z.tuple([processSchema, z.number()]), nothing, (s, [a, b]) => s.beat(a, b)),
+  leave: method(z.tuple([text]), nothing, (s, [a]) => s.leave(a)),
+  processes: method(z.tuple([]), z.array(processSchema), (s) => s.processes()),
+  trim: method(z.tuple([trimLimits]), trimmed, (s, [a]) => s.trim(a)),
+  restore: method(z.tuple([backupPart]), nothing, (s, [a]) => s.restore(a)),
   ping: method(z.tuple([]), nothing, (s) => s.ping()),
 };
 export type MethodName = keyof typeof methods;

@@ -2,7 +2,8 @@
  * Where requests, audit events and undelivered messages live. One interface, three backends (Redis, Postgres, PGlite),
  * one conformance suite. Every write is atomic: record, events and deliveries of one call land together or not at all.
  */
-import type { AuditEvent, Delivery, NewAuditEvent, RequestRecord, RequestState, View } from './types.ts';
+import type { Totals } from './totals.ts';
+import type { AuditEvent, Delivery, NewAuditEvent, ProcessInfo, RequestRecord, RequestState, View } from './types.ts';
 
 export interface Change {
   /** The record to write; its `version` must be the stored version + 1 (1 for a new one). */
@@ -17,7 +18,47 @@ export type WriteResult =
   /** Somebody else moved it first: here is what it is now. */
   | { readonly ok: false; readonly why: 'changed' | 'exists' | 'host_busy'; readonly current: RequestRecord | null };
 
-export interface Store {
+/** What to remove. Open requests, the newest of the chain, and what still waits for delivery always stay. */
+export interface TrimLimits {
+  /** Requests made before this are removed, with their messages. */
+  readonly requestsBefore: string;
+  /** No more than so many requests are kept, the newest. */
+  readonly requestsAtMost: number;
+  /** Audit events and wishes of owners before this are removed, from the beginning of the chain on. */
+  readonly auditBefore: string;
+}
+
+/** A piece of a backup on its way in: exactly what another store gave out, except that no request may be open. */
+export interface BackupPart {
+  readonly records?: readonly RequestRecord[];
+  /** In order, without gaps, beginning where the chain of this store ends (anywhere when it has none yet). */
+  readonly events?: readonly AuditEvent[];
+  /** Replaces what was counted so far: hand it in last. */
+  readonly totals?: Totals;
+}
+
+/** What a store does for those who run it. */
+export interface Upkeep {
+  /** Counted over all time, also what was removed since. */
+  totals(): Promise<Totals>;
+  /** Random name of this store: two gateways with different ones belong to different deployments. */
+  deployment(): Promise<string>;
+  /** "I am here", good for `ttlMs`. */
+  beat(process: ProcessInfo, ttlMs: number): Promise<void>;
+  /** "I am gone", said by a process that ends in order. */
+  leave(instance: string): Promise<void>;
+  /** The processes whose time is not over, by instance. */
+  processes(): Promise<ProcessInfo[]>;
+  /** Removes what is too old, some hundreds of each kind per call: call again while it answers anything but zeros. */
+  trim(limits: TrimLimits): Promise<{ requests: number; events: number }>;
+  /**
+   * Takes in a piece of a backup. What is here already stays as it is. Rejects with `backup_invalid` when its events do
+   * not continue the chain of this store, or when a request in it is open.
+   */
+  restore(part: BackupPart): Promise<void>;
+}
+
+export interface Store extends Upkeep {
   /** Writes a new request. `host_busy` when the host already has an open one (draft, pending, approved, running). */
   create(change: Change): Promise<WriteResult>;
   /** Compare-and-swap on version. */

@@ -145,3 +145,16 @@ export type Delivery = z.infer<typeof deliverySchema>;
 export type View = Delivery['view'];
 /** One message per request and view. */
 export const deliveryKey = (requestId: string, view: View): string => `${requestId}.${view}`;
+
+/** One running process of a deployment, as it last said of itself. */
+export const processSchema = z.object({
+  instance: z.string(),
+  role: z.enum(['all', 'gateway', 'worker']),
+  startedAt: z.string(),
+  seenAt: z.string(),
+  release: z.string(),
+  policyVersion: z.string(),
+  /** Slack sockets it holds open; 0 for workers. */
+  sockets: z.number().int().nonnegative(),
+});
+export type ProcessInfo = z.infer<typeof processSchema>;
