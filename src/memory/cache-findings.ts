@@ -1,5 +1,6 @@
 /** Memory the kernel gives up by itself: file cache, and the names and inodes of files. */
 import type { Finding } from './contract.ts';
+import type { Dentries } from './dentries.ts';
 import { cacheList, classKiB, noticeableKiB, type KernelView } from './kernel-view.ts';
 import { field } from './meminfo.ts';
 import { rangeText, sizeText } from './sizes.ts';
@@ -31,6 +32,9 @@ function pageCache({ facts, memory, accounting, outlook, dropLevel, freeWords }:
   };
 }
 
+const namesLine = ({ total, unused }: Dentries): string =>
+  `${(total - unused).toLocaleString('en')} of ${total.toLocaleString('en')} cached file names are in use (dentry-state)`;
+
 /** Freeing very many names and inodes holds the box up: 50 GiB of them stalled one for minutes. */
 const stallKiB = 8 * 1024 * 1024;
 
@@ -47,6 +51,7 @@ function reclaimableSlab({ facts, memory, accounting, outlook, dropLevel }: Kern
     evidence: [
       `${sizeText(kiB)} is the kernel's memory of file names and inodes, which it gives up when programs need memory`,
       caches.length > 0 ? `largest: ${cacheList(caches, 5)}` : 'slabinfo could not be read, so the kinds are not known',
+      ...(facts.dentries === null ? [] : [namesLine(facts.dentries)]),
       'a name still open keeps its whole page, so how much a drop gives is known only within a wide range',
       'something walks many files: a backup, updatedb, find or a data loader; it will fill again until that stops',
       ...(kiB > stallKiB ? ['dropping this much can hold the box up for minutes'] : []),

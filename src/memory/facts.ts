@@ -2,6 +2,7 @@
 import { parseArcstats, type Arc } from './arcstats.ts';
 import { fileText } from './blob.ts';
 import type { Capture } from './contract.ts';
+import { parseDentries, type Dentries } from './dentries.ts';
 import { readHugePages, type HugePages } from './hugepages.ts';
 import { parseMeminfo, type Meminfo } from './meminfo.ts';
 import { parseSlabinfo, type SlabCache } from './slab.ts';
@@ -13,6 +14,8 @@ export interface MemoryFacts {
   readonly vmstat: Vmstat;
   readonly zoneinfo: Zoneinfo;
   readonly slabs: readonly SlabCache[];
+  /** Null when the box did not tell. */
+  readonly dentries: Dentries | null;
   readonly arc: Arc | null;
   readonly hugePages: HugePages;
   readonly pageKiB: number;
@@ -34,6 +37,7 @@ export function readFacts(capture: Capture): MemoryFacts {
     vmstat,
     zoneinfo,
     slabs: parseSlabinfo(fileText(capture, '/proc/slabinfo') ?? '', pageKiB),
+    dentries: parseDentries(fileText(capture, '/proc/sys/fs/dentry-state')),
     arc: parseArcstats(fileText(capture, '/proc/spl/kstat/zfs/arcstats')),
     hugePages: readHugePages(capture, meminfo),
     pageKiB,

@@ -3,10 +3,11 @@
  * already and gains next to nothing, and nobody who is short of memory is helped by it.
  */
 import type { DropTarget, RangeKiB } from './contract.ts';
+import { dentryKiB, unusedShare, type Dentries } from './dentries.ts';
 import type { MemoryFacts } from './facts.ts';
 import { availableOf } from './free.ts';
 import { field, fileLruKiB, reclaimableKernelKiB, type Meminfo } from './meminfo.ts';
-import { isFileSystemCache } from './slab.ts';
+import { isFileSystemCache, type SlabCache } from './slab.ts';
 
 export type DropLevel = DropTarget['level'];
 
@@ -60,18 +61,32 @@ const shareWithoutSlabinfo = { low: 0.1, high: 0.95 };
 
 /**
  * A slab page goes back only when every object on it is free. Objects the allocator calls inactive are sure to be unused;
- * those it calls active are mostly unused names and inodes as well, which the drop frees first.
+ * those it calls active are mostly unused names and inodes as well, which the drop frees first. How many names are unused
+ * the kernel counts by itself.
  */
-function droppableSlab({ meminfo, slabs }: MemoryFacts): RangeKiB {
+function droppableSlab({ meminfo, slabs, dentries }: MemoryFacts): RangeKiB {
   const reclaimable = field(meminfo, 'SReclaimable');
-  const high = Math.floor(reclaimable * shareWithoutSlabinfo.high);
   const caches = slabs.filter(isFileSystemCache);
-  if (caches.length === 0) return { low: Math.min(high, Math.floor(reclaimable * shareWithoutSlabinfo.low)), high };
-  const inactive = caches.reduce(
-    (kiB, cache) => kiB + (cache.objects === 0 ? 0 : cache.kiB * Math.max(0, 1 - cache.activeObjects / cache.objects)),
-    0,
-  );
-  return { low: Math.min(high, Math.floor(inactive)), high };
+  const names = namesKiB(reclaimable, caches, dentries);
+  const share = dentries === null ? shareWithoutSlabinfo : unusedShare(dentries);
+  const high = Math.floor((reclaimable - names) * shareWithoutSlabinfo.high + names * share.high);
+  if (caches.length === 0) {
+    const low = (reclaimable - names) * shareWithoutSlabinfo.low + names * share.low;
+    return { low: Math.min(high, Math.floor(low)), high };
+  }
+  const low = caches.reduce((kiB, cache) => {
+    const inactive = cache.objects === 0 ? 0 : Math.max(0, 1 - cache.activeObjects / cache.objects);
+    const certain = cache.name === 'dentry' && dentries !== null ? Math.max(inactive, share.low) : inactive;
+    return kiB + cache.kiB * certain;
+  }, 0);
+  return { low: Math.min(high, Math.floor(low)), high };
+}
+
+/** Memory of cached file names: as slabinfo has it, else by their number. Without that number none is set apart. */
+function namesKiB(reclaimable: number, caches: readonly SlabCache[], dentries: Dentries | null): number {
+  if (dentries === null) return 0;
+  const listed = caches.find((cache) => cache.name === 'dentry')?.kiB;
+  return Math.min(reclaimable, listed ?? dentries.total * dentryKiB);
 }
 
 /**

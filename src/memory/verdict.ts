@@ -117,12 +117,13 @@ const capital = (text: string): string => text.charAt(0).toUpperCase() + text.sl
 
 /** `Something lingering: 360 to 369 GiB can be given back: a leftover build (369 GiB). …and whether it matters. */
 function lingeringHeadline(evidence: Evidence): string {
-  const lingering = lingeringFindings(evidence.findings);
+  // One finding has to be worth it; once people are asked, whatever else can be given back counts as well.
+  const lingering = evidence.findings.filter((f) => givesBack.includes(f.action) && f.reclaimableKiB.high > 0);
   const low = lingering.reduce((sum, f) => sum + f.reclaimableKiB.low, 0);
   const high = lingering.reduce((sum, f) => sum + f.reclaimableKiB.high, 0);
   const groups = new Map<FindingClass, Finding[]>();
   for (const finding of lingering) groups.set(finding.class, [...(groups.get(finding.class) ?? []), finding]);
-  const named = [...groups].slice(0, 3).map(([name, members]) => {
+  const named = [...groups].map(([name, members]) => {
     const label = words[name] ?? name;
     return members.length === 1 ? article(label) : `${members.length} × ${label}`;
   });

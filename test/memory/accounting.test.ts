@@ -1,10 +1,11 @@
 import fc from 'fast-check';
 import { describe, expect, it } from 'vitest';
 import { account, memoryClasses } from '../../src/memory/accounting.ts';
+import { parseDentries } from '../../src/memory/dentries.ts';
 import { fileText } from '../../src/memory/blob.ts';
 import { readFacts } from '../../src/memory/facts.ts';
 import { parseMeminfo } from '../../src/memory/meminfo.ts';
-import { droppableCache } from '../../src/memory/predict.ts';
+import { droppableCache, predictDrop } from '../../src/memory/predict.ts';
 import { captureOf, caseOf, meminfoText, plainBox, sample, samples, withMeminfo } from './cases.ts';
 
 const accountFor = (meminfo: Readonly<Record<string, number>>, files: Record<string, string> = {}) => {
@@ -142,4 +143,36 @@ describe('what a drop of the page cache frees', () => {
       expect(range, id).toEqual({ low: derived_kB!['drop1_low'], high: derived_kB!['drop1_high'] });
     },
   );
+});
+
+describe('what a drop of file names frees', () => {
+  const drop2 = (dentryState: string | null, slabinfo = '') => {
+    const meminfo = { ...plainBox, SReclaimable: 10 * 1024 * 1024, KReclaimable: 10 * 1024 * 1024 };
+    const files = {
+      ...(dentryState === null ? {} : { '/proc/sys/fs/dentry-state': dentryState }),
+      '/proc/slabinfo': slabinfo,
+    };
+    return predictDrop(readFacts(captureOf(meminfo, files))).slab;
+  };
+  const slabinfo =
+    'slabinfo - version: 2.1\n# name\ndentry 2369308 2369325 192 21 1 : tunables 0 0 0 : slabdata 112825 112825 0\n';
+
+  it('is bounded by the names in use, which the allocator cannot tell (opencloudtouch-387)', () => {
+    const { evidence } = caseOf('opencloudtouch-387');
+    const state = (evidence['dentry-state'] as number[]).join('\t');
+    const names = 451_300;
+    // Slabtop calls all of them active; the kernel knows that 99.5 % are in no use.
+    expect(drop2(null, slabinfo).low).toBeLessThan(names * 0.01);
+    expect(drop2(state, slabinfo).low).toBeGreaterThan(names * 0.85);
+    expect(drop2(state, slabinfo).high).toBeLessThanOrEqual(10 * 1024 * 1024);
+  });
+
+  it('is little where most names are open', () => {
+    expect(drop2('2369325 1000 45 0 0 0', slabinfo).high).toBeLessThan(drop2(null, slabinfo).high);
+    expect(drop2('2369325 1000 45 0 0 0', slabinfo).low).toBeLessThan(451_300 * 0.01);
+  });
+
+  it.each(['', 'x', '5', '5 9', '0 0', '99999999999999999999 1', '-1 5'])('reads nothing from %j', (text) => {
+    expect(parseDentries(text)).toBeNull();
+  });
 });

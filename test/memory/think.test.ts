@@ -65,6 +65,13 @@ describe('the verdict', () => {
     expect(judge(captureOf(box), story({ ...held, liveKiB })).diagnosis.verdict).toBe(verdict);
   });
 
+  it('has one finding that is worth it, and then counts everything the plan gives back', () => {
+    const [build, small] = [leftover(2 * gib), leftover(100 * 1024)];
+    const told = story({ ...build, findings: [...build.findings, ...small.findings] });
+    const { headline } = judge(captureOf(plainBox), told).diagnosis;
+    expect(headline).toContain('2.1 GiB can be given back (2 × leftover build)');
+  });
+
   it('calls live work real usage when the box is short of memory, and proposes nothing', () => {
     const box = { ...plainBox, MemAvailable: 8 * gib };
     const { diagnosis } = judge(captureOf(box), story({ liveKiB: 50 * gib }));

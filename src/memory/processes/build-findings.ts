@@ -1,6 +1,7 @@
 /** From trees of builds to findings: leftovers with the step that ends them, and builds at work with their owners. */
 import type { Finding } from '../contract.ts';
 import { findBuilds, findLeftovers, groupLeftovers, type BuildTree } from './builds.ts';
+import { lastShmLine } from './last-shm.ts';
 import { killYield } from './predict.ts';
 import { isBusy, isProtected, type World } from './signs.ts';
 import { killStep, shortList, sourceLine, swapLine, worthALineKiB, worthAStepKiB, type Telling } from './steps.ts';
@@ -45,7 +46,8 @@ function killOrder(world: World, procs: readonly Proc[]): Proc[] {
 
 function leftoverFinding(world: World, trees: readonly BuildTree[], telling: Telling): Told {
   const procs = largestFirst(trees.flatMap((tree) => tree.members).filter((proc) => !isProtected(world, proc)));
-  const given = killYield(procs);
+  const shmKiB = telling.lastShm(procs);
+  const given = killYield(procs, shmKiB);
   const kiB = privateSum(procs);
   const signs = [...new Set(trees.flatMap((tree) => [...tree.orphan.values()]))];
   const busy = procs.filter(isBusy).length;
@@ -60,18 +62,20 @@ function leftoverFinding(world: World, trees: readonly BuildTree[], telling: Tel
         : 'CPU use is not known from one look',
     ...gpuLine(world.gpu, procs),
     ...swapLine(procs),
+    ...lastShmLine(shmKiB),
     ...sourceLine(procs),
     'a living parent, a terminal or a Slurm job that claims these processes would change this',
   ];
+  const step = kiB < worthAStepKiB ? null : killStep(killOrder(world, procs), given);
   const finding: Finding = {
     class: 'leftover_build',
     kiB,
     reclaimableKiB: given.available,
-    action: 'kill',
+    action: step === null ? 'none' : 'kill',
     evidence,
     processes: procs.map(refOf),
   };
-  return { finding, step: kiB < worthAStepKiB ? null : killStep(killOrder(world, procs), given), procs };
+  return { finding, step, procs };
 }
 
 function liveFinding(world: World, tree: BuildTree, telling: Telling): Told {

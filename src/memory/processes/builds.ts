@@ -116,21 +116,40 @@ function belongTogether(a: Proc, b: Proc): boolean {
   return a.ageSeconds !== null && b.ageSeconds !== null && Math.abs(a.ageSeconds - b.ageSeconds) <= sameBuildSeconds;
 }
 
-/** Leftover trees of one build: same owner and dead session; where each leads its own, the same folder or package. */
+/** Leftover trees of one build: same owner, and the same dead session, build folder or, with neither, package. */
 export function groupLeftovers(
   trees: readonly BuildTree[],
   packageOf: (tree: BuildTree) => string | null,
 ): BuildTree[][] {
-  const groups = new Map<string, BuildTree[]>();
+  const groups: { keys: Set<string>; trees: BuildTree[] }[] = [];
   for (const tree of trees) {
-    const { root } = tree;
-    const shared = root.session !== null && root.session > 0 && root.session !== root.pid;
-    const folder = root.cwd === null || root.cwd.path === '/' ? null : root.cwd.path;
-    const key = shared ? `session ${root.session}` : (folder ?? packageOf(tree) ?? '');
-    const full = `${root.uid ?? -1} ${key}`;
-    const group = groups.get(full);
-    if (group === undefined) groups.set(full, [tree]);
-    else group.push(tree);
+    const keys = groupKeys(tree, packageOf);
+    // A tree may tie two groups together: one by its session, the other by its folder.
+    const tied = groups.filter((group) => keys.some((key) => group.keys.has(key)));
+    const [first, ...others] = tied;
+    if (first === undefined) {
+      groups.push({ keys: new Set(keys), trees: [tree] });
+      continue;
+    }
+    for (const key of [...keys, ...others.flatMap((group) => [...group.keys])]) first.keys.add(key);
+    first.trees.push(...others.flatMap((group) => group.trees), tree);
+    for (const group of others) groups.splice(groups.indexOf(group), 1);
   }
-  return [...groups.values()];
+  return groups.map((group) => group.trees);
+}
+
+/** The folder a package is built in, whatever is worked on inside it. */
+const buildFolder = /^.*?\/(?:pip-(?:install|req-build|wheel)-[^/]+|builds-v0|sdists-v\d+)\/[^/]+/;
+
+function groupKeys(tree: BuildTree, packageOf: (tree: BuildTree) => string | null): string[] {
+  const { root } = tree;
+  const owner = root.uid ?? -1;
+  const path = root.cwd === null || root.cwd.path === '/' ? null : root.cwd.path;
+  const inBuild = path === null ? undefined : buildFolder.exec(path)?.[0];
+  // People start many things in one folder; only one build works in a folder made for it, or in one that is deleted.
+  const folder = inBuild ?? (root.cwd?.deleted === true ? path : null);
+  const sessionShared = root.session !== null && root.session > 0 && root.session !== root.pid;
+  const session = sessionShared ? [`${owner} session ${root.session}`] : [];
+  if (folder !== null) return [...session, `${owner} folder ${folder}`];
+  return sessionShared ? session : [`${owner} ${path ?? packageOf(tree) ?? ''}`];
 }

@@ -1,5 +1,6 @@
 /** Parts that every finding about processes shares: its kill step and the lines about doubt. */
 import type { DraftStep } from '../story.ts';
+import type { LastShm } from './last-shm.ts';
 import { privateRange, sum, type KillYield } from './predict.ts';
 import type { Proc } from './table.ts';
 import { sizeWords } from './words.ts';
@@ -7,6 +8,7 @@ import { sizeWords } from './words.ts';
 export interface Telling {
   readonly takenAtMs: number;
   readonly sighted: boolean;
+  readonly lastShm: LastShm;
 }
 
 /** Smaller leftovers are mentioned, but nobody is asked to approve a kill for them. */

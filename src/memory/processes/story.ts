@@ -3,6 +3,7 @@ import type { Capture } from '../contract.ts';
 import { targetKey, type Identity, type ProcessStory, type ThinkOptions } from '../story.ts';
 import { buildFindings } from './build-findings.ts';
 import { driverFindings } from './driver-findings.ts';
+import { lastShmOf } from './last-shm.ts';
 import { restFindings } from './rest.ts';
 import { readShared, shmFindings } from './shm-findings.ts';
 import { look } from './sight.ts';
@@ -18,7 +19,8 @@ import { privateSum } from './words.ts';
  */
 export function tellProcessStory(capture: Capture, options: ThinkOptions): ProcessStory {
   const { world, partial, sighted } = look(capture, options);
-  const telling = { takenAtMs: Date.parse(capture.takenAt), sighted };
+  const shared = readShared(capture);
+  const telling = { takenAtMs: Date.parse(capture.takenAt), sighted, lastShm: lastShmOf(world, shared, capture) };
   const claimed = new Set<Proc>();
   const claim = (told: Told[]): Told[] => {
     for (const { procs } of told) for (const proc of procs) claimed.add(proc);
@@ -28,7 +30,6 @@ export function tellProcessStory(capture: Capture, options: ThinkOptions): Proce
   const workers = claim(workerFindings(world, claimed, telling));
   const builds = claim(buildFindings(world, claimed, telling));
   const rest = restFindings(world, claimed, telling);
-  const shared = readShared(capture);
   const memory = [...shmFindings(world, shared, telling), ...driverFindings(world, shared, capture, telling)];
 
   const all = [...stuck, ...workers, ...builds, ...rest, ...memory];

@@ -1,6 +1,7 @@
 /** Processes no signal ends: stuck in the kernel, or dead and not yet collected by their parent. */
 import type { Finding } from '../contract.ts';
 import type { World } from './signs.ts';
+import { shortList } from './steps.ts';
 import type { Proc } from './table.ts';
 import type { Told } from './told.ts';
 import { count, largestFirst, ownerWords, privateSum, refOf } from './words.ts';
@@ -16,7 +17,11 @@ const inDriver = /\[(nvidia|nvidia_uvm|amdgpu|amdkfd)\]|\buvm_|\bnvidia_|\bamdgp
  */
 export function isStuck(world: World, proc: Proc): boolean {
   if (proc.kernel || proc.own || proc.state !== proc.stateBefore) return false;
-  if (proc.state === 'R') return inDriver.test(proc.wait) && world.part(proc).role !== 'protected';
+  if (proc.state === 'R') {
+    // A healthy program calls into the driver as well, but comes back to its own code.
+    const onlyKernel = (proc.cpuShare ?? 0) === 0 || proc.systemPart >= 0.95;
+    return onlyKernel && inDriver.test(proc.wait) && world.part(proc).role !== 'protected';
+  }
   if (proc.state !== 'D') return false;
   if (world.part(proc).role === 'protected') return false;
   return (proc.cpuShare ?? 1) === 0 && !world.thrashing && !passing.test(proc.wait);
@@ -32,7 +37,7 @@ export function stuckFindings(world: World): Told[] {
       step: null,
       finding: finding('unkillable', stuck, 'tell_admin', [
         `${count(stuck.length, 'process', 'processes')} stuck in the kernel, ${ownerWords(stuck)}`,
-        'in uninterruptible state at both looks, without any CPU use: no signal, not even KILL, ends them',
+        ...stuckWords(stuck),
         driver
           ? 'the wait is inside the GPU driver: only a reboot helps'
           : 'a dead network mount or a driver may be behind it',
@@ -43,6 +48,23 @@ export function stuckFindings(world: World): Told[] {
   const zombies = world.table.all.filter((proc) => proc.zombie && !proc.own);
   if (zombies.length > 0) told.push({ procs: zombies, step: null, finding: zombieFinding(world, zombies) });
   return told;
+}
+
+function stuckWords(stuck: readonly Proc[]): string[] {
+  const where = (procs: readonly Proc[]): string => {
+    const symbols = procs.map((proc) => /[a-z_]\w{3,60}/i.exec(proc.wait)?.[0]).filter((name) => name !== undefined);
+    return symbols.length === 0 ? '' : ` (${shortList([...new Set(symbols)], 3).join(', ')})`;
+  };
+  const waiting = stuck.filter((proc) => proc.state === 'D');
+  const spinning = stuck.filter((proc) => proc.state === 'R');
+  return [
+    ...(waiting.length > 0
+      ? [`uninterruptible at both looks${where(waiting)}, without any CPU use: no signal, not even KILL, ends them`]
+      : []),
+    ...(spinning.length > 0
+      ? [`running inside the kernel at both looks${where(spinning)}: no signal, not even KILL, reaches them there`]
+      : []),
+  ];
 }
 
 function zombieFinding(world: World, zombies: readonly Proc[]): Finding {

@@ -1,5 +1,6 @@
 /** Processes that work only for another one, found after that one died: data loaders, engines, kernels, Slurm tasks. */
 import type { Finding } from '../contract.ts';
+import { lastShmLine } from './last-shm.ts';
 import { killYield, privateRange } from './predict.ts';
 import { groupLeaderGone, isBusy, isOldEnough, isProtected, lifeSigns, lostParent, orphanSigns } from './signs.ts';
 import { sessionLeaderGone, type OrphanKind, type World } from './signs.ts';
@@ -181,7 +182,8 @@ function orphanFinding(world: World, trees: readonly WorkerTree[], telling: Tell
   const procs = largestFirst([...new Set(trees.flatMap((tree) => tree.members))]);
   const kiB = privateSum(procs);
   const labels = [...new Set(procs.map((proc) => world.part(proc).label))];
-  const given = killYield(procs);
+  const shmKiB = telling.lastShm(procs);
+  const given = killYield(procs, shmKiB);
   const evidence = [
     `${count(procs.length, 'process', 'processes')} left by a dead job (${shortList(labels, 3).join(', ')}), ` +
       `${startedWords(procs, telling.takenAtMs)}, ${ownerWords(procs)}`,
@@ -191,17 +193,19 @@ function orphanFinding(world: World, trees: readonly WorkerTree[], telling: Tell
       : 'none of them used CPU during the look',
     ...gpuLine(world.gpu, procs),
     ...swapLine(procs),
+    ...lastShmLine(shmKiB),
     ...sourceLine(procs),
     'a living server, terminal or job that claims these processes would change this',
   ];
+  const onGpu = procs.some((proc) => world.gpu.byPid.has(proc.pid));
+  const step = kiB < worthAStepKiB && !onGpu ? null : killStep(killOrder(world, procs), given);
   const finding: Finding = {
     class: 'orphaned_workers',
     kiB,
     reclaimableKiB: { low: Math.min(privateRange(procs).low, given.available.low), high: given.available.high },
-    action: 'kill',
+    action: step === null ? 'none' : 'kill',
     evidence,
     processes: procs.map(refOf),
   };
-  const onGpu = procs.some((proc) => world.gpu.byPid.has(proc.pid));
-  return { finding, step: kiB < worthAStepKiB && !onGpu ? null : killStep(killOrder(world, procs), given), procs };
+  return { finding, step, procs };
 }

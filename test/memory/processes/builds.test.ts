@@ -182,8 +182,21 @@ describe('a leftover build', () => {
       const story = tell({ processes: processes.map((p) => ({ ...p, cwd: folder })) });
       expect([...killed(story)].sort()).toEqual([5101, 5102, 5103, 5104]);
     }
+    // The folder made for this build ties them together, whatever session each of them leads.
+    expect(tell({ processes }).findings).toHaveLength(1);
+    expect(tell({ processes }).findings[0]?.processes).toHaveLength(4);
     // Alone, an idle uv below init may wait for its download.
     expect(killed(tell({ processes: processes.slice(0, 2).map((p) => ({ ...p, cwd: '/' })) }))).toEqual([]);
+  });
+
+  it('in two folders of one owner is two builds, until a dead session ties them together', () => {
+    const torn = (pid: number, session: number, package_: string): ProcSpec => ({
+      ...{ pid, session, pgrp: session, ppid: 1, comm: 'cicc', argv: ['cicc'], exe: `${cuda}/nvvm/bin/cicc` },
+      ...{ anonKiB: GiB, cwd: `/tmp/pip-install-x/${package_}/csrc/${pid}` },
+    });
+    const two = [torn(5101, 5101, 'xformers'), torn(5102, 5102, 'xformers'), torn(5103, 5103, 'vllm')];
+    expect(tell({ processes: two }).findings.map((f) => f.processes?.length)).toEqual([2, 1]);
+    expect(tell({ processes: two.map((p) => ({ ...p, session: 5000 })) }).findings).toHaveLength(1);
   });
 
   it('is found on a crowded box, where small processes show in the first look alone', () => {

@@ -238,6 +238,35 @@ describe('orphaned workers', () => {
   });
 });
 
+describe('shared memory of orphaned workers', () => {
+  const held = '/memfd:pool (deleted)';
+  const engine = (pid: number, holds: string[]): ProcSpec => ({
+    ...{ pid, ppid: 1, comm: 'VLLM::EngineCor', argv: ['VLLM::EngineCore'], exe: '/usr/bin/python3.11', session: 7000 },
+    ...{ anonKiB: GiB, shmemKiB: 2 * GiB, holds },
+  });
+  const stranger: ProcSpec = {
+    ...{ pid: 8000, ppid: 900, comm: 'python3', argv: ['python3', 'other.py'], tty: 34816, foreground: 8000 },
+    ...{ shmemKiB: 2 * GiB, holds: [held] },
+  };
+  const named = { dev: 25, ino: 5, uid: 1001, bytes: 1, blocksKiB: 2 * GiB, mtime: 1, path: '/dev/shm/pool' };
+  it.each<[string, BoxSpec, number]>([
+    ['may come back with its last holders', { processes: [engine(7001, [held]), engine(7002, [held])] }, 2],
+    ['stays while somebody else holds it', { processes: [engine(7001, [held]), stranger] }, 0],
+    ['stays when it has a name', { processes: [engine(7001, ['/dev/shm/pool'])], shmFiles: [named] }, 0],
+  ])('%s', (_, box, expectedGiB) => {
+    const story = tell(box);
+    const [step] = story.steps;
+    const engines = (box.processes ?? []).filter((p) => p.comm?.startsWith('VLLM')).length;
+    const anonKiB = engines * GiB;
+    expect(step?.expectedAvailableKiB.low).toBeLessThanOrEqual(anonKiB);
+    expect(step!.expectedAvailableKiB.high - Math.ceil(anonKiB * 1.02)).toBeLessThan(expectedGiB * GiB + 65_536);
+    expect(step!.expectedAvailableKiB.high - Math.ceil(anonKiB * 1.02)).toBeGreaterThanOrEqual(expectedGiB * GiB);
+    expect(
+      story.findings.find((f) => f.action === 'kill')?.evidence.some((line) => line.includes('without a name')),
+    ).toBe(expectedGiB > 0);
+  });
+});
+
 describe('notebook kernels', () => {
   const kernel: ProcSpec = {
     pid: 7500,
