@@ -1,15 +1,20 @@
 /** `reclaim demo [--auto]`: everything on this machine, with nothing but Node. */
 import { exitCodes, ReclaimError } from '../errors.ts';
+import type { SituationName } from '../demo/situations.ts';
 import { readArgs, type CliIo, type Command } from './io.ts';
 
-const usage = 'reclaim demo [--auto] [--port N]';
+const usage = 'reclaim demo [--auto] [--situation NAME] [--port N]';
 
 export const demoCommand: Command = {
   summary: 'Try everything on this machine: a local Slack page, a real leftover build, two people to play.',
   usage,
-  examples: ['reclaim demo', 'reclaim demo --auto'],
+  examples: ['reclaim demo', 'reclaim demo --auto', 'reclaim demo --situation live-build'],
   async run(args, io) {
-    const { values } = readArgs(args, { auto: { type: 'boolean' }, port: { type: 'string' } }, usage);
+    const { values } = readArgs(
+      args,
+      { auto: { type: 'boolean' }, port: { type: 'string' }, situation: { type: 'string' } },
+      usage,
+    );
     const port = values.port === undefined ? 0 : Number(values.port);
     if (!Number.isInteger(port) || port < 0 || port > 65_535) {
       throw new ReclaimError('usage', `--port takes a number from 0 to 65535. Nothing was started. Usage: ${usage}`);
@@ -20,9 +25,10 @@ export const demoCommand: Command = {
       io.out(replayed(io.columns, io.color));
       return exitCodes.done;
     }
-    io.err('Starting the embedded queue, a local ssh server, a local Slack, and a real leftover build …\n');
+    const situation = await situationOf(values.situation);
+    io.err(`Starting the embedded queue, a local ssh server, a local Slack, and the box (${situation}) …\n`);
     const { startWorld } = await import('../demo/world.ts');
-    const world = await startWorld({ port, logLevel });
+    const world = await startWorld({ port, logLevel, situation });
     try {
       return values.auto === true ? await auto(world, io) : await byHand(world, io);
     } finally {
@@ -30,6 +36,14 @@ export const demoCommand: Command = {
     }
   },
 };
+
+async function situationOf(wanted = 'leftover-build'): Promise<SituationName> {
+  const { situationNames, situations } = await import('../demo/situations.ts');
+  const found = situationNames.find((name) => name === wanted);
+  if (found !== undefined) return found;
+  const list = situationNames.map((name) => `  ${name.padEnd(18)}${situations[name].summary}`).join('\n');
+  throw new ReclaimError('usage', `There is no situation "${wanted}", so nothing was started. There are:\n${list}`);
+}
 
 type World = Awaited<ReturnType<(typeof import('../demo/world.ts'))['startWorld']>>;
 

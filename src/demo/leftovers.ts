@@ -5,16 +5,14 @@
  * Safe by construction: at most a tenth of the memory available, every process ends by itself when the demo is gone or
  * after half an hour, and clean-up names processes by pid and start time.
  */
-import { spawn, type ChildProcess } from 'node:child_process';
 import { randomBytes } from 'node:crypto';
-import { once } from 'node:events';
-import { mkdirSync, mkdtempSync, readFileSync, rmSync, symlinkSync, writeFileSync } from 'node:fs';
+import { mkdirSync, mkdtempSync, rmSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
-import { text } from 'node:stream/consumers';
 import { makePageCache } from './page-cache.ts';
-import { isAlive, nameOf, type ProcessName } from './process-facts.ts';
-import { launcherSource, specVariable, workerSource, type WorkerSpec } from './leftover-worker.ts';
+import { startSweeper } from './sweeper.ts';
+import { availableKiB, endWorkers, leastKiB, startTree, startOrphans } from './workers.ts';
+import type { MadeProcess, WorkerPlan } from './workers.ts';
 
 export interface LeftoverOptions {
   /** Memory all leftover processes hold together; default 600, never more than a tenth of what is available. */
@@ -24,22 +22,14 @@ export interface LeftoverOptions {
 }
 
 export interface Leftovers {
-  readonly processes: readonly (ProcessName & {
-    readonly comm: string;
-    readonly argv: readonly string[];
-    readonly anonKiB: number;
-  })[];
+  readonly processes: readonly MadeProcess[];
   /** Innocent processes that match the same words; they must survive. */
-  readonly lookalikes: readonly (ProcessName & { readonly comm: string; readonly argv: readonly string[] })[];
+  readonly lookalikes: readonly MadeProcess[];
   /** KiB of clean page cache left behind; 0 where no folder on a disk was to be had. */
   readonly cacheKiB: number;
   /** Ends what is still there, by pid and start time, and removes the files. Safe to call twice. */
-  dispose(): Promise<void>;
+  readonly dispose: () => Promise<void>;
 }
-
-const lifeMs = 30 * 60_000;
-/** Node itself holds about this much; a smaller share would be a lie. */
-const leastKiB = 24 * 1024;
 
 const cuda = '/usr/local/cuda';
 const kernel = 'flash_bwd_hdim256_bf16_sm90';
@@ -71,109 +61,51 @@ function buildProcesses(cpus: string): { comm: string; argv: string[]; share: nu
   ].map((p) => ({ ...p, argv: p.argv.split(' ') }));
 }
 
-function availableKiB(): number {
-  return Number(/^MemAvailable:\s+(\d+)/m.exec(readFileSync('/proc/meminfo', 'utf8'))?.[1] ?? 0);
+/** The processes of a build that hold `totalKiB` together. */
+export function buildPlans(totalKiB: number): WorkerPlan[] {
+  const processes = buildProcesses('64');
+  const shares = processes.reduce((sum, p) => sum + p.share, 0);
+  return processes.map(({ comm, argv, share }) => ({ comm, argv, anonKiB: Math.floor((totalKiB * share) / shares) }));
 }
 
-interface Launch {
-  readonly file: string;
-  readonly args: string[];
-  readonly argv0: string;
-  readonly cwd: string;
-  readonly env: Record<string, string>;
-}
+const lookalikePlans: readonly WorkerPlan[] = [
+  ['vim', 'flash_attn.cu'],
+  ['tail', '-f', 'flash_build.log'],
+].map((argv) => ({ comm: argv[0] ?? '', argv, anonKiB: leastKiB }));
 
-/** How to start one worker so that its argv has exactly the room the wanted command line needs. */
-function launchOf(spec: WorkerSpec, programs: string, cwd: string): Launch {
-  const file = join(programs, spec.comm);
-  const wanted = Buffer.byteLength(spec.argv.join('\0')) + 1;
-  // argv0, the script "h" in the working folder, and padding; each with its closing NUL.
-  const padding = wanted - 'n\0h\0\0'.length;
-  const args = padding < 0 ? ['h'] : ['h', 'x'.repeat(padding)];
-  const env = { PATH: process.env['PATH'] ?? '', [specVariable]: JSON.stringify(spec) };
-  return { file, args, argv0: 'n', cwd, env };
-}
-
-function preparePrograms(comms: readonly string[], root: string): string {
-  const programs = join(root, 'bin');
-  mkdirSync(programs);
-  for (const comm of new Set(comms)) symlinkSync(process.execPath, join(programs, comm));
-  return programs;
-}
-
-/** Starts them from a process that then ends: nobody is left to wait for them, as after a broken ssh session. */
-async function startOrphans(launches: readonly Launch[]): Promise<number[]> {
-  const launcher = spawn(process.execPath, ['-e', launcherSource], { stdio: ['pipe', 'pipe', 'pipe'], detached: true });
-  launcher.stdin.end(JSON.stringify(launches));
-  const [out, err] = await Promise.all([text(launcher.stdout), text(launcher.stderr), once(launcher, 'close')]);
-  if (launcher.exitCode !== 0) throw new Error(`The leftover build could not be started: ${err}`);
-  return JSON.parse(out) as number[];
-}
-
-/** Starts one as our own child: an innocent neighbour has a living parent. */
-async function startChild({ file, args, argv0, cwd, env }: Launch): Promise<ChildProcess> {
-  const child = spawn(file, args, { argv0, cwd, env, stdio: ['ignore', 'ignore', 'ignore', 'pipe'] });
-  const ready = child.stdio[3];
-  if (ready === null || ready === undefined || !('read' in ready)) throw new Error('no pipe');
-  await Promise.race([text(ready), once(child, 'error').then(([error]) => Promise.reject(error as Error))]);
-  child.unref();
-  return child;
-}
-
-async function end(names: readonly ProcessName[], withinMs = 5_000): Promise<void> {
-  const deadline = Date.now() + withinMs;
-  for (const name of names) if (isAlive(name)) process.kill(name.pid, 'SIGKILL');
-  while (names.some(isAlive) && Date.now() < deadline) await new Promise((resolve) => setTimeout(resolve, 20));
-}
-
-export async function makeLeftovers(options: LeftoverOptions = {}): Promise<Leftovers> {
-  const boundKiB = Math.floor(availableKiB() / 10);
-  const totalKiB = Math.min((options.totalMiB ?? 600) * 1024, boundKiB);
-  const keeper = nameOf(process.pid);
-  const root = mkdtempSync(join(tmpdir(), 'reclaim-demo-'));
+/** A folder as pip makes one for a build, already under way. */
+export function makeBuildFolder(): { readonly building: string; readonly cwd: string } {
   const building = mkdtempSync(join(tmpdir(), 'pip-install-'));
   const cwd = join(building, `flash-attn_${randomBytes(16).toString('hex')}`);
-  const plan = buildProcesses('64');
-  const shares = plan.reduce((sum, p) => sum + p.share, 0);
-  const started: ProcessName[] = [];
+  mkdirSync(cwd);
+  return { building, cwd };
+}
+
+/** No more than this for all that one thing holds. */
+export const boundKiB = (wantedMiB: number): number => Math.min(wantedMiB * 1024, Math.floor(availableKiB() / 10));
+
+export async function makeLeftovers(options: LeftoverOptions = {}): Promise<Leftovers> {
+  const root = mkdtempSync(join(tmpdir(), 'reclaim-demo-'));
+  const { building, cwd } = makeBuildFolder();
+  const sweeper = startSweeper([root, building]);
+  const started: MadeProcess[] = [];
   const dispose = async (): Promise<void> => {
-    await end(started);
-    for (const folder of [root, building]) rmSync(folder, { recursive: true, force: true });
+    await endWorkers(started);
+    await sweeper.sweep();
   };
   try {
-    mkdirSync(cwd);
-    for (const folder of [cwd, root]) writeFileSync(join(folder, 'h'), workerSource);
-    const programs = preparePrograms([...plan.map((p) => p.comm), 'vim', 'tail'], root);
-    const specs = plan.map((p) => ({
-      argv: p.argv,
-      comm: p.comm,
-      anonKiB: Math.max(leastKiB, Math.floor((totalKiB * p.share) / shares)),
-      keeper,
-      lifeMs,
-    }));
-    const pids = await startOrphans(specs.map((spec) => launchOf(spec, programs, cwd)));
-    const processes = specs.map((s, i) => ({
-      ...nameOf(pids[i] ?? 0),
-      comm: s.comm,
-      argv: s.argv,
-      anonKiB: s.anonKiB,
-    }));
+    const cacheLimitKiB = boundKiB(options.cacheMiB ?? 256);
+    const plans = buildPlans(boundKiB(options.totalMiB ?? 600));
+    const processes = await startOrphans(plans, { root, cwd }, 'own');
     started.push(...processes);
     rmSync(building, { recursive: true, force: true });
     const lookalikes = [];
-    for (const argv of [
-      ['vim', 'flash_attn.cu'],
-      ['tail', '-f', 'flash_build.log'],
-    ]) {
-      const comm = argv[0] ?? '';
-      const spec: WorkerSpec = { argv, comm, anonKiB: leastKiB, keeper, lifeMs, sweep: root };
-      const child = await startChild(launchOf(spec, programs, root));
-      const name = { ...nameOf(child.pid ?? 0), comm, argv };
-      lookalikes.push(name);
-      started.push(name);
+    for (const plan of lookalikePlans) {
+      const [made] = await startTree(plan, [], { root, cwd: root });
+      lookalikes.push(made);
+      started.push(made);
     }
-    const cacheKiB = makePageCache(root, Math.min((options.cacheMiB ?? 256) * 1024, boundKiB));
-    return { processes, lookalikes, cacheKiB, dispose };
+    return { processes, lookalikes, cacheKiB: makePageCache(root, cacheLimitKiB), dispose };
   } catch (thrown) {
     await dispose();
     throw thrown;

@@ -1,5 +1,5 @@
 /** The demo's world: a workspace of four people, a channel, this machine as a box, and the bot itself, all in one process. */
-import { mkdtempSync, rmSync, writeFileSync } from 'node:fs';
+import { mkdtempSync, writeFileSync } from 'node:fs';
 import { tmpdir, userInfo } from 'node:os';
 import { join } from 'node:path';
 import { stringify } from 'yaml';
@@ -7,7 +7,9 @@ import { loadConfig } from '../config/load.ts';
 import { serve } from '../serve.ts';
 import { startLocalSlack, type LocalSlack } from '../standin/local-slack.ts';
 import { startDemoBox } from './box.ts';
-import { makeLeftovers, type Leftovers } from './leftovers.ts';
+import { startSituation, type BoxSituation } from './box-situation.ts';
+import { situations, situationNames, type SituationName } from './situations.ts';
+import { startSweeper } from './sweeper.ts';
 
 export const people = {
   asker: { id: 'U0ASKER', name: 'ana', realName: 'Ana (asks)', role: 'asker' },
@@ -19,9 +21,23 @@ export const people = {
 export const channel = { id: 'C0GPUBOXES', name: 'gpu-boxes', topic: 'Shared GPU boxes' } as const;
 export const hostName = 'gpu-box-3';
 
+/** The first minute of a visitor. What is done is read off the messages of the channel. */
+const guide = [
+  { text: `Type /reclaim ${hostName} and press Enter. You are ${people.asker.realName}.`, doneWhen: `^${hostName}: ` },
+  {
+    text: 'Read the report: what holds the memory, and what each step would give back.',
+    doneWhen: `^${hostName}: (waiting|approved|running|done|nothing)`,
+  },
+  {
+    text: `Become ${people.approver.realName} on the left, and press Approve.`,
+    doneWhen: `^${hostName}: (approved|running|done)`,
+  },
+  { text: 'Read what was measured, before and after. The thread has the rest.', doneWhen: `^${hostName}: done` },
+];
+
 export interface DemoWorld {
   readonly slack: LocalSlack;
-  readonly leftovers: Leftovers;
+  readonly box: BoxSituation;
   /** Ends the bot, the box, the leftovers and removes every file. Safe to call twice. */
   close(): Promise<void>;
 }
@@ -30,39 +46,52 @@ export interface DemoOptions {
   /** Port of the page; 0 = any free one. */
   readonly port?: number;
   readonly logLevel: string;
+  /** What is on the box at first; left out: the leftover build. */
+  readonly situation?: SituationName;
 }
 
 export async function startWorld(options: DemoOptions): Promise<DemoWorld> {
   const folder = mkdtempSync(join(tmpdir(), 'reclaim-demo-'));
+  const sweeper = startSweeper([folder]);
   const closers: (() => Promise<void> | void)[] = [
-    () => {
-      rmSync(folder, { recursive: true, force: true });
-    },
+    // Keys and records of the demo go with it, also when it is killed.
+    () => sweeper.sweep(),
   ];
   const close = async (): Promise<void> => {
     // Newest first: the bot stops before the box and the workspace it works with.
     for (const end of closers.splice(0).reverse()) await end();
   };
   try {
-    const box = await startDemoBox({ folder });
-    closers.push(() => box.close());
+    const sshServer = await startDemoBox({ folder });
+    closers.push(() => sshServer.close());
+    const box = await startSituation(options.situation ?? 'leftover-build');
+    closers.push(() => box.dispose());
     const slack = await startLocalSlack({
       people: Object.values(people),
       channels: [channel],
       botToken: 'xoxb-demo',
       appToken: 'xapp-demo',
       boxName: hostName,
+      box: {
+        choices: situationNames.map((name) => ({ name, summary: situations[name].summary })),
+        chosen: () => box.name(),
+        choose: (name) => box.choose(name),
+      },
+      guide,
       commands: [
-        { command: '/reclaim', hint: hostName, description: 'Look at a box, and give its memory back if people agree' },
+        {
+          command: '/reclaim',
+          hint: hostName,
+          example: `/reclaim ${hostName}`,
+          description: 'Look at a box, and give its memory back if people agree',
+        },
       ],
       ...(options.port === undefined ? {} : { port: options.port }),
     });
     closers.push(() => slack.close());
-    const leftovers = await makeLeftovers();
-    closers.push(() => leftovers.dispose());
-    const server = await serve(demoConfig(folder, box, slack, options.logLevel), 'all');
+    const server = await serve(demoConfig(folder, sshServer, slack, options.logLevel), 'all');
     closers.push(() => server.stop());
-    return { slack, leftovers, close };
+    return { slack, box, close };
   } catch (thrown) {
     await close();
     throw thrown;
@@ -90,6 +119,8 @@ function demoConfig(folder: string, box: BoxFacts, slack: LocalSlack, logLevel: 
       approvers: [people.approver.id, people.second.id],
       people: { [userInfo().username]: people.asker.id },
       grace: '3s',
+      // What the demo made is seconds old.
+      min_age: { shm: '1s' },
     },
   };
   writeFileSync(join(folder, 'reclaim.yaml'), stringify(yaml));

@@ -12,12 +12,26 @@ export function parseVmstat(text: string): Vmstat {
   return counters;
 }
 
-/** Page size in KiB: 4 nearly everywhere, 16 or 64 on some ARM boxes (GH200). Read off two spellings of the same figure. */
+/** Figures that both files have: meminfo in KiB, vmstat in pages. */
+const spelledTwice: readonly (readonly [string, string])[] = [
+  ['AnonPages', 'nr_anon_pages'],
+  ['Mapped', 'nr_mapped'],
+  ['SReclaimable', 'nr_slab_reclaimable'],
+  ['PageTables', 'nr_page_table_pages'],
+  ['MemFree', 'nr_free_pages'],
+];
+
+/**
+ * Page size in KiB: 4 nearly everywhere, 16 or 64 on some ARM boxes (GH200). Read off figures that have two spellings. The
+ * middle ratio counts: a virtual machine may hold more free memory than its zones know of, which once made 4 look like 16.
+ */
 export function pageSizeKiB(meminfo: Meminfo, vmstat: Vmstat): number {
-  const anonPages = vmstat.get('nr_anon_pages') ?? 0;
-  const pages = (vmstat.get('nr_free_pages') ?? 0) + anonPages;
-  if (pages < 1000) return 4;
-  const ratio = (field(meminfo, 'MemFree') + (anonPages > 0 ? field(meminfo, 'AnonPages') : 0)) / pages;
+  const ratios = spelledTwice
+    .map(([name, counter]) => [field(meminfo, name), vmstat.get(counter) ?? 0] as const)
+    .filter(([kiB, pages]) => kiB > 0 && pages >= 100)
+    .map(([kiB, pages]) => kiB / pages)
+    .sort((a, b) => a - b);
+  const ratio = ratios[Math.floor((ratios.length - 1) / 2)] ?? 4;
   if (ratio > 32) return 64;
   return ratio > 8 ? 16 : 4;
 }

@@ -2,6 +2,7 @@
 import type { IncomingMessage, ServerResponse } from 'node:http';
 import { z } from 'zod';
 import type { Actions } from './actions.ts';
+import type { BoxChoice, GuideStep } from './box-choice.ts';
 import { readBox } from './box-panel.ts';
 import type { Faults } from './faults.ts';
 import { parseJson } from './json.ts';
@@ -19,6 +20,8 @@ export interface PageFacts {
     readonly example?: string;
   }[];
   readonly boxName: string;
+  readonly guide: readonly GuideStep[];
+  readonly box?: BoxChoice;
 }
 
 interface LocalParts {
@@ -66,6 +69,8 @@ const fault = z.discriminatedUnion('switch', [
   z.object({ switch: z.literal('duplicate'), count: z.int().min(1).max(1000).default(1) }),
   z.object({ switch: z.literal('clear') }),
 ]);
+
+const boxWish = z.object({ name: z.string() });
 
 function targetOf(
   ws: Workspace,
@@ -176,6 +181,9 @@ export async function localRoute(
       reply(response, 200, { ok: true, result: await perform(parts.ws, parts.actions, act.parse(value)) });
     else if (url.pathname === '/local/faults') {
       setFault(parts, fault.parse(value));
+      reply(response, 200, { ok: true });
+    } else if (url.pathname === '/local/box' && parts.page.box !== undefined) {
+      await parts.page.box.choose(boxWish.parse(value).name);
       reply(response, 200, { ok: true });
     } else reply(response, 404, { ok: false, error: 'unknown path' });
   } catch (thrown) {

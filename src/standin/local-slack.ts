@@ -1,6 +1,7 @@
 /** A Slack workspace on this machine, for tests and the demo. See README.md beside this file. */
 import { Actions } from './actions.ts';
 import { Api } from './api.ts';
+import type { BoxChoice, GuideStep } from './box-choice.ts';
 import type { Entered } from './elements.ts';
 import { Events } from './events.ts';
 import type { PageFacts } from './local-routes.ts';
@@ -29,6 +30,10 @@ export interface LocalSlackOptions {
   readonly commands?: PageFacts['commands'];
   /** What the box panel of the page shows; left out: this machine. */
   readonly boxName?: string;
+  /** What the visitor may make of the box. */
+  readonly box?: BoxChoice;
+  /** Steps for a first visitor. */
+  readonly guide?: readonly GuideStep[];
 }
 
 /** One person at a keyboard. */
@@ -98,7 +103,12 @@ export async function startLocalSlack(options: LocalSlackOptions): Promise<Local
   const actions = new Actions({ ws, sockets, triggers, faults, events, baseUrl });
   const { botToken, appToken, scopes = allScopes, rateLimits = true } = options;
   const api = new Api({ ws, triggers, faults, sockets, botToken, appToken, scopes, rateLimits, baseUrl });
-  const page = { commands: options.commands ?? [], boxName: options.boxName ?? 'this machine' };
+  const page: PageFacts = {
+    commands: options.commands ?? [],
+    boxName: options.boxName ?? 'this machine',
+    guide: options.guide ?? [],
+    ...(options.box === undefined ? {} : { box: options.box }),
+  };
   const http = await startHttp({ ws, api, triggers, sockets, faults, actions, page }, options.port ?? 0);
   url = http.url;
   return {

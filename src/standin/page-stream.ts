@@ -31,7 +31,7 @@ function shownView(ws: Workspace, v: View): Obj {
   return { ...wireView(ws, v), errors: v.errors };
 }
 
-function snapshot({ ws, sockets, page }: StreamParts, person: string): Obj {
+function snapshot({ ws, sockets, page: { box, ...page } }: StreamParts, person: string): Obj {
   const home = ws.homes.get(person);
   return {
     me: person,
@@ -47,6 +47,8 @@ function snapshot({ ws, sockets, page }: StreamParts, person: string): Obj {
     home: home === undefined ? null : shownView(ws, home),
     sockets: sockets.count,
     ...page,
+    situations: box?.choices ?? [],
+    situation: box?.chosen() ?? '',
   };
 }
 

@@ -51,7 +51,7 @@ describe.skipIf(!mayRun)('the demo in a browser', () => {
       .click();
     await page.getByText('Only visible to you').first().waitFor();
     await picture('3-refused');
-    expect(world.leftovers.processes.every(isAlive)).toBe(true);
+    expect(world.box.now().lingering.every(isAlive)).toBe(true);
 
     await page.locator('.persona', { hasText: people.approver.realName }).click();
     await page.getByRole('button', { name: /^Approve/ }).click();
@@ -65,8 +65,8 @@ describe.skipIf(!mayRun)('the demo in a browser', () => {
     expect(await page.getByRole('button', { name: /^(Approve|Deny|Cancel)/ }).count()).toBe(0);
     const card = world.slack.messages(channel.id)[0]!;
     expect(card.text).toMatch(/before .* after .* expected .* measured /);
-    expect(world.leftovers.processes.filter(isAlive)).toEqual([]);
-    expect(world.leftovers.lookalikes.every(isAlive)).toBe(true);
+    expect(world.box.now().lingering.filter(isAlive)).toEqual([]);
+    expect(world.box.now().innocent.every(isAlive)).toBe(true);
 
     await page.setViewportSize({ width: 390, height: 844 });
     await picture('5-phone');

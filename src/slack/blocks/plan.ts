@@ -5,7 +5,7 @@ import { targetKey } from '../../memory/story.ts';
 import type { RequestRecord } from '../../requests/types.ts';
 import { columns, cut, oneLine, plural, type Piece } from '../text.ts';
 import { rich, type RichPart } from './elements.ts';
-import { riskWords } from './words.ts';
+import { onlyOnRequest, riskWords } from './words.ts';
 
 /** The card lists at most this many targets and steps; a longer plan goes to a file first. */
 export const cardTargets = 20;
@@ -97,7 +97,9 @@ export function planParts(record: RequestRecord, plan: Plan): ReturnType<typeof 
   const processes = processesOf(record);
   const fits = planFitsCard(plan);
   const shown = plan.steps.slice(0, cardSteps);
-  const parts: RichPart[] = [{ line: [{ bold: 'Plan' }] }];
+  const parts: RichPart[] = onlyOnRequest(plan)
+    ? [{ line: [{ bold: 'On request only.' }, ' Not needed: programs get this memory the moment they ask.'] }]
+    : [{ line: [{ bold: 'Plan' }] }];
   const short = shown.length > 4;
   for (const [i, step] of shown.entries()) {
     const title: Piece[] = [{ bold: `${i + 1}. ${stepTitle(step, processes)}` }, `\n${expectedText(step)}`];

@@ -1,5 +1,13 @@
 /** The words people read for states, classes, actions and results. Meaning is always in words, never in colour alone. */
-import type { Finding, FindingClass, StepAction, StepReport, TargetResult, Verdict } from '../../memory/contract.ts';
+import type {
+  Finding,
+  FindingClass,
+  Plan,
+  StepAction,
+  StepReport,
+  TargetResult,
+  Verdict,
+} from '../../memory/contract.ts';
 import type { RequestRecord } from '../../requests/types.ts';
 
 export const verdictWords: Record<Verdict, string> = {
@@ -85,13 +93,17 @@ export const stepMarks: Record<StepReport['state'], string> = {
   not_run: '·',
 };
 
+/** Cache alone is given up by itself: a plan that only drops it is there for whoever wants it, and asks for nothing. */
+export const onlyOnRequest = (plan: Plan | null | undefined): boolean =>
+  plan?.steps.every((step) => step.action === 'drop_caches') === true;
+
 /** Where a request stands, in a few words for the headline. */
 export function stateWords(record: RequestRecord): string {
   switch (record.state) {
     case 'draft':
       return 'looking';
     case 'pending':
-      return 'waiting for approval';
+      return onlyOnRequest(record.plan) ? 'nothing needs doing' : 'waiting for approval';
     case 'approved':
       return 'approved, about to start';
     case 'running':

@@ -4,6 +4,7 @@ import { tookBox } from './box.js';
 import { makeComposer } from './composer.js';
 import { $, el, post, say } from './dom.js';
 import { drawFaults } from './faults.js';
+import { drawChoice, drawGuide } from './guide.js';
 import { avatar, drawMessages } from './messages.js';
 import { closeIcon, showModals } from './modals.js';
 import { channelOf, isHome, keyOf, messagesIn, nameOf, personOf, store, threadOf } from './store.js';
@@ -57,6 +58,7 @@ function tookSnapshot({ messages, ...rest }) {
   $('team-name').textContent = store.team.name;
   document.title = `${store.team.name} · local Slack`;
   drawPersonas();
+  drawChoice();
   draw();
   showModals();
 }
@@ -163,6 +165,7 @@ function emptyNode() {
 
 function draw() {
   drawPlaces();
+  drawGuide();
   const channel = channelOf(store.place);
   $('place-name').textContent = isHome() ? store.bot.name : `#${channel?.name ?? ''}`;
   $('place-topic').textContent = isHome() ? 'Home' : (channel?.topic ?? '');

@@ -15,8 +15,9 @@ export interface WorkerSpec {
   /** It ends when this process is gone. */
   readonly keeper: { readonly pid: number; readonly startTime: number };
   readonly lifeMs: number;
-  /** Removed when it ends because the keeper is gone. */
-  readonly sweep?: string;
+  readonly busy: boolean;
+  /** Started by it and kept as its children; the same fields as in the launcher's list. */
+  readonly children: readonly object[];
 }
 
 export const specVariable = 'LEFTOVER_SPEC';
@@ -57,17 +58,29 @@ function startTimeOf(pid) {
 const endAt = Date.now() + spec.lifeMs;
 setInterval(() => {
   if (Date.now() < endAt && startTimeOf(spec.keeper.pid) === spec.keeper.startTime) return;
-  if (spec.sweep) fs.rmSync(spec.sweep, { recursive: true, force: true });
   process.exit(held.length > 0 ? 0 : 1);
 }, 2000);
 
-fs.writeSync(3, 'ready');
-fs.closeSync(3);
+if (spec.busy) setInterval(() => { for (const until = Date.now() + 40; Date.now() < until; ); }, 200);
+
+const { spawn } = require('node:child_process');
+const started = spec.children.map((one) => new Promise((done) => {
+  const child = spawn(one.file, one.args, {
+    argv0: one.argv0, cwd: one.cwd, env: one.env, stdio: ['ignore', 'ignore', 'ignore', 'pipe'],
+  });
+  child.on('error', () => process.exit(1));
+  child.stdio[3].on('close', () => done(child.pid)).resume();
+}));
+// The list of its children's pids says that it is ready.
+Promise.all(started).then((pids) => {
+  fs.writeSync(3, JSON.stringify(pids));
+  fs.closeSync(3);
+});
 `;
 
 /**
  * JavaScript that starts workers, waits until each is ready, prints their pids and ends, which leaves them orphaned.
- * Standard input: a JSON list of `{file, args, argv0, cwd, env}`.
+ * Standard input: a JSON list of `{file, args, argv0, cwd, env, detached}`.
  */
 export const launcherSource = `
 const { spawn } = require('node:child_process');
@@ -77,7 +90,7 @@ const pids = list.map(() => 0);
 let waiting = list.length;
 list.forEach((one, i) => {
   const child = spawn(one.file, one.args, {
-    argv0: one.argv0, cwd: one.cwd, env: one.env, detached: true, stdio: ['ignore', 'ignore', 'ignore', 'pipe'],
+    argv0: one.argv0, cwd: one.cwd, env: one.env, detached: one.detached, stdio: ['ignore', 'ignore', 'ignore', 'pipe'],
   });
   child.on('error', (error) => { process.stderr.write(error.message); process.exit(1); });
   pids[i] = child.pid;
@@ -85,7 +98,7 @@ list.forEach((one, i) => {
   let said = '';
   child.stdio[3].on('data', (data) => { said += data; });
   child.stdio[3].on('close', () => {
-    if (said !== 'ready') { process.stderr.write(one.argv0 + ' did not start'); process.exit(1); }
+    if (said === '') { process.stderr.write(one.argv0 + ' did not start'); process.exit(1); }
     waiting -= 1;
     if (waiting === 0) process.stdout.write(JSON.stringify(pids), () => process.exit(0));
   });
