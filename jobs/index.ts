@@ -4,8 +4,9 @@ import type { RequestServiceOptions } from '../src/requests/service-impl.ts';
 import { lookJob } from './look.ts';
 import { runJob } from './run.ts';
 import { sweepEveryMs, sweepJob } from './sweep.ts';
+import { trimEveryMs, trimJob } from './trim.ts';
 
-export const jobs = [lookJob, runJob, sweepJob] as const;
+export const jobs = [lookJob, runJob, sweepJob, trimJob] as const;
 
 /** How the request service puts its jobs up: the id is the request's, so a job is there once however often it is put up. */
 export function requestJobs(queue: Queue): RequestServiceOptions['enqueue'] {
@@ -18,4 +19,5 @@ export function requestJobs(queue: Queue): RequestServiceOptions['enqueue'] {
 /** The standing schedules; every worker asks for them at start, and there is one of each. */
 export async function scheduleJobs(queue: Queue): Promise<void> {
   await queue.schedule(sweepJob, {}, { id: 'sweep', everyMs: sweepEveryMs });
+  await queue.schedule(trimJob, {}, { id: 'trim', everyMs: trimEveryMs });
 }

@@ -19,6 +19,8 @@ export interface BackendOptions {
   readonly queueUrl: string;
   readonly clock: Clock;
   readonly log: Logger;
+  /** Names of the jobs there are, for what is told of the queue. */
+  readonly jobs?: readonly string[];
 }
 
 export interface Backend {
@@ -44,18 +46,18 @@ export function placeOf(queueUrl: string): Place {
 /** What serve and demo run on. Rejects with `store_down`, `store_busy`, `store_schema` or `queue_down`. */
 export async function openBackend(options: BackendOptions): Promise<Backend> {
   const place = placeOf(options.queueUrl);
-  const { clock, log } = options;
+  const { clock, log, jobs } = options;
   if (place.kind === 'pglite') {
     const { pool, store } = await own(place.dir, clock);
-    return backend(store, await openBullQueue({ kind: 'sql', pool }, log));
+    return backend(store, await openBullQueue({ kind: 'sql', pool }, log, jobs));
   }
   if (place.kind === 'redis') {
     const store = await openRedisStore({ url: place.url, clock });
-    return backend(store, await openBullQueue(place, log));
+    return backend(store, await openBullQueue(place, log, jobs));
   }
   const postgres = openPostgresPool(place.url);
   const store = await openSqlStore({ pool: postgres.pool, clock, closePool: () => postgres.close() });
-  return backend(store, await openBullQueue({ kind: 'sql', pool: postgres.pool }, log));
+  return backend(store, await openBullQueue({ kind: 'sql', pool: postgres.pool }, log, jobs));
 }
 
 function backend(store: Store, queue: Queue): Backend {

@@ -2,11 +2,13 @@
 import { randomBytes } from 'node:crypto';
 import { hostname } from 'node:os';
 import { pino, type Logger } from 'pino';
-import { requestJobs } from '../jobs/index.ts';
+import { jobs, requestJobs } from '../jobs/index.ts';
 import { openBackend, openStore } from './backend.ts';
 import type { Clock } from './clock.ts';
 import type { Config } from './config/schema.ts';
 import type { Deps } from './deps.ts';
+import { Meters } from './meters.ts';
+import { ReclaimError } from './errors.ts';
 import { requestService, type RequestServiceOptions } from './requests/service-impl.ts';
 import type { RequestService } from './requests/service.ts';
 import type { Store } from './requests/store.ts';
@@ -19,23 +21,47 @@ const idleMs = 30_000;
 
 export interface Composition {
   readonly deps: Deps;
+  /** What this process counts of itself. */
+  readonly meters: Meters;
+  /** To be called when the hosts of the configuration changed: new work goes to them, work under way ends as it began. */
+  hostsChanged(): void;
   /** Stops intake, waits for running jobs up to the deadline, then closes everything. */
   close(deadlineMs: number): Promise<void>;
 }
 
+export interface Serving {
+  /** May be a live one: every part reads what is in force. */
+  readonly config: Config;
+  readonly instance: string;
+  readonly log: Logger;
+  readonly notices: () => readonly string[];
+}
+
 /** Everything a serving process needs. @throws ReclaimError store_down, store_busy, store_schema, queue_down */
-export async function compose(config: Config, instance: string, log: Logger): Promise<Composition> {
+export async function compose({ config, instance, log, notices }: Serving): Promise<Composition> {
   const clock = systemClock;
-  const backend = await openBackend({ queueUrl: config.queueUrl, clock, log });
+  const meters = new Meters();
+  const backend = await openBackend({ queueUrl: config.queueUrl, clock, log, jobs: jobs.map((job) => job.name) });
   const { store, queue } = backend;
-  const boxes = openBoxes({ ...roadSettings(config, clock), log, limits: { idleMs } });
+  const open = () => openBoxes({ ...roadSettings(config, clock), log, limits: { idleMs } });
+  const boxes = [open()];
+  const openBox: Deps['openBox'] = (...asked) =>
+    meters.opening(async () => {
+      const newest = boxes.at(-1);
+      if (newest === undefined) throw new ReclaimError('internal', 'This process ends. Nothing was connected.');
+      return await newest.openBox(...asked);
+    });
   const requests = serviceOver(config, store, log, requestJobs(queue));
-  const { openBox } = boxes;
   return {
-    deps: { config, clock, log, instance, openBox, store, queue, requests },
+    deps: { config, clock, log, instance, openBox, store, queue, requests, notices },
+    meters,
+    hostsChanged() {
+      // The old ones close their connections by themselves when nobody used them for a while.
+      boxes.push(open());
+    },
     async close(deadlineMs) {
       await backend.close(deadlineMs);
-      boxes.close();
+      for (const each of boxes.splice(0)) each.close();
     },
   };
 }
@@ -64,8 +90,8 @@ function serviceOver(
   log: Logger,
   enqueue: RequestServiceOptions['enqueue'],
 ): RequestService {
-  const { policy, policyVersion } = config;
-  return requestService({ store, clock: systemClock, log, policy: { policy, policyVersion }, enqueue });
+  // The configuration itself, not a copy of it: it may be replaced while the program runs.
+  return requestService({ store, clock: systemClock, log, policy: config, enqueue });
 }
 
 /** What the road to the boxes takes from the configuration. */

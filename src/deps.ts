@@ -17,4 +17,6 @@ export interface Deps {
   readonly store: Store;
   readonly queue: Queue;
   readonly requests: RequestService;
+  /** Sentences about this deployment that people should see on the Home tab; empty when all is well. */
+  readonly notices?: () => readonly string[];
 }

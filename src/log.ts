@@ -1,5 +1,6 @@
 /** The log: JSON lines on stderr, so that stdout stays free for results. Secrets are cut wherever they may sit. */
 import { destination, pino, type Logger } from 'pino';
+import { z } from 'zod';
 
 const secretPaths = ['token', 'authorization', 'passphrase', 'password', 'secret', 'headers.authorization'];
 
@@ -13,4 +14,13 @@ export function createLog(level: string, base: Readonly<Record<string, unknown>>
     },
     destination({ fd: 2, sync: true }),
   );
+}
+
+const ids = z.object({ requestId: z.string(), host: z.string(), incident: z.string() }).partial();
+
+/** The log of one job: every line carries the job's name and what its payload names. */
+export function jobLog(log: Logger, job: string, payload: unknown): Logger {
+  const named = ids.safeParse(payload);
+  const { requestId, ...others } = named.success ? named.data : {};
+  return log.child({ job, ...(requestId === undefined ? {} : { request: requestId }), ...others });
 }

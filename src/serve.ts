@@ -1,33 +1,72 @@
 /** One process of the bot: what it starts, in order, and how it ends. */
 import type { Logger } from 'pino';
 import { jobs, scheduleJobs } from '../jobs/index.ts';
-import { compose, instanceName } from './compose.ts';
+import { compose, instanceName, type Composition } from './compose.ts';
+import { liveConfig, type LiveConfig } from './config/live.ts';
 import type { Config } from './config/schema.ts';
-import type { Deps } from './deps.ts';
-import { asReclaimError, ReclaimError } from './errors.ts';
-import { startHttp, type Check } from './http.ts';
-import { createLog } from './log.ts';
+import { ReclaimError } from './errors.ts';
+import { startHttp } from './http.ts';
+import { createLog, jobLog } from './log.ts';
+import type { Meters } from './meters.ts';
 import { metricsText } from './metrics.ts';
-import { receiptOf } from './requests/receipt.ts';
-import type { AuditEvent, RequestRecord } from './requests/types.ts';
-import type { TextFile } from './slack/blocks/thread.ts';
-import { requireTokens, startGateway, type Gateway, type GatewayHealth, type SlackSettings } from './slack/gateway.ts';
+import { startPresence, type Presence } from './presence.ts';
+import type { RunnableJob } from './queue/types.ts';
+import { readiness } from './readiness.ts';
+import { release } from './release.ts';
+import { receiptFile } from './receipt-file.ts';
+import { receiversPerApp } from './slack/app.ts';
+import { requireTokens, startGateway, type Gateway, type SlackSettings } from './slack/gateway.ts';
 
 export const roles = ['all', 'gateway', 'worker'] as const;
 export type Role = (typeof roles)[number];
 
 export interface Server {
   readonly httpPort: number;
+  /** Puts the configuration `load` returns in force, or keeps the old one and says why. Never rejects. */
+  reload(load: () => Config): Promise<'done' | 'refused'>;
+  /** Takes nothing new, finishes what it can within the deadline, then lets go. */
   stop(): Promise<void>;
 }
 
 /** Running jobs get this long to end by themselves; a kill with its grace fits in. */
 const drainMs = 25_000;
 
+/** What one process has, as far as it is up. */
+interface Up {
+  readonly role: Role;
+  readonly live: LiveConfig;
+  readonly composition: Composition;
+  gateway: Gateway | null;
+  presence: Presence | null;
+  draining: boolean;
+}
+
 /** @throws ReclaimError when a part cannot start; nothing is left running then. */
 export async function serve(config: Config, role: Role): Promise<Server> {
   const instance = instanceName(role);
   const log = createLog(config.env.LOG_LEVEL, { role, instance });
+  checkRole(config, role);
+  const live = liveConfig(config);
+  const notices = (): string[] => [...(live.notice === null ? [] : [live.notice]), ...(up.presence?.notices() ?? [])];
+  const composition = await compose({ config: live.config, instance, log, notices });
+  const up: Up = { role, live, composition, gateway: null, presence: null, draining: false };
+  const stops: (() => Promise<void>)[] = [() => composition.close(drainMs)];
+  const stop = async (): Promise<void> => {
+    up.draining = true;
+    // Newest first: intake ends before what it feeds.
+    for (const end of stops.splice(0).reverse()) await end();
+  };
+  try {
+    const httpPort = await start(up, stops);
+    log.info({ hosts: config.hosts.size, httpPort, release: release(), policy: config.policyVersion }, 'up');
+    return { httpPort, stop, reload: (load) => reload(up, load) };
+  } catch (thrown) {
+    await stop();
+    throw thrown;
+  }
+}
+
+function checkRole(config: Config, role: Role): void {
   if (role !== 'worker') requireTokens(slackTokens(config));
   if (role !== 'all' && config.queueUrl.startsWith('pglite:')) {
     throw new ReclaimError(
@@ -35,37 +74,96 @@ export async function serve(config: Config, role: Role): Promise<Server> {
       `A ${role} of its own needs a queue that others can reach, so nothing was started. Set QUEUE_URL to a Redis or Postgres, or serve with --role all.`,
     );
   }
-  const composition = await compose(config, instance, log);
-  const { deps } = composition;
-  const stops: (() => Promise<void>)[] = [() => composition.close(drainMs)];
-  const stop = async (): Promise<void> => {
-    // Newest first: intake ends before what it feeds.
-    for (const end of stops.splice(0).reverse()) await end();
-  };
-  try {
-    sayWhoMayApprove(config, log);
-    let gateway: Gateway | null = null;
-    if (role !== 'gateway') {
-      await deps.queue.work(jobs, deps);
-      await scheduleJobs(deps.queue);
-    }
-    if (role !== 'worker') {
-      gateway = await startGateway(deps, slackSettings(deps));
-      stops.push(() => gateway?.stop() ?? Promise.resolve());
-    }
-    const http = await startHttp({
-      host: config.env.HTTP_HOST,
-      port: config.env.HTTP_PORT,
-      ready: () => readiness(deps, gateway),
-      metrics: () => metricsText(deps.store, deps.clock),
-    });
-    stops.push(() => http.close());
-    log.info({ hosts: config.hosts.size, httpPort: http.port }, 'up');
-    return { httpPort: http.port, stop };
-  } catch (thrown) {
-    await stop();
-    throw thrown;
+}
+
+/** Brings up what the role needs; each part leaves its end in `stops`. Answers the port of the HTTP side. */
+async function start(up: Up, stops: (() => Promise<void>)[]): Promise<number> {
+  const { role, composition } = up;
+  const { deps, meters } = composition;
+  const { config, log } = deps;
+  sayWhoMayApprove(config, log);
+  const http = await startHttp({
+    host: config.env.HTTP_HOST,
+    port: config.env.HTTP_PORT,
+    ready: () => readiness({ deps, gateway: up.gateway, draining: up.draining }),
+    metrics: () => metrics(up),
+  });
+  // Answers to the end, so that whoever asks can see the process drain.
+  stops.unshift(() => http.close());
+  if (role !== 'gateway') {
+    await deps.queue.work(
+      jobs.map((job) => metered(job, meters)),
+      deps,
+    );
+    await scheduleJobs(deps.queue);
   }
+  const presence = presenceOf(up);
+  stops.push(() => presence.stop());
+  up.presence = presence;
+  if (role !== 'worker') {
+    const gateway = await startGateway(deps, slackSettings(up));
+    stops.push(() => gateway.stop());
+    up.gateway = gateway;
+  }
+  const deployment = await deps.store.deployment();
+  meters.replace('reclaim_build_info', [[{ release: release(), node: process.versions.node, role, deployment }, 1]]);
+  return http.port;
+}
+
+function presenceOf(up: Up): Presence {
+  const { deps, meters } = up.composition;
+  const { store, clock, log, instance, config } = deps;
+  const startedAt = new Date(clock.now()).toISOString();
+  return startPresence({
+    ...{ store, clock, log, socketsPerGateway: receiversPerApp },
+    describe: () => ({
+      ...{ instance, role: up.role, startedAt, release: release() },
+      policyVersion: config.policyVersion,
+      sockets: up.gateway?.openSockets() ?? 0,
+    }),
+    foreignSockets: (count) => {
+      meters.replace('reclaim_slack_foreign_sockets', [[{}, count]]);
+    },
+  });
+}
+
+/** The same job, counted and timed, with its ids in every line it logs. */
+function metered(job: RunnableJob, meters: Meters): RunnableJob {
+  return {
+    name: job.name,
+    options: job.options,
+    handle: (data, deps, signal) =>
+      meters.job(job.name, () => job.handle(data, { ...deps, log: jobLog(deps.log, job.name, data) }, signal)),
+  };
+}
+
+async function metrics(up: Up): Promise<string> {
+  const { deps, meters } = up.composition;
+  const checks = await readiness({ deps, gateway: up.gateway, draining: up.draining });
+  const rows = Object.entries(checks).map(([part, { ok }]) => [{ part }, ok ? 1 : 0] as const);
+  meters.replace('reclaim_ready', rows);
+  if (up.gateway !== null) meters.replace('reclaim_slack_sockets', [[{}, up.gateway.openSockets()]]);
+  return await metricsText({ ...deps, meters });
+}
+
+async function reload(up: Up, load: () => Config): Promise<'done' | 'refused'> {
+  const { deps, meters } = up.composition;
+  const result = up.live.reload(load, new Date(deps.clock.now()));
+  meters.count('reclaim_config_reloads_total', { result });
+  if (result === 'refused') {
+    deps.log.error({ policy: deps.config.policyVersion }, up.live.notice ?? 'the reload was refused');
+    return result;
+  }
+  up.composition.hostsChanged();
+  if (up.role !== 'gateway') {
+    await scheduleJobs(deps.queue).catch((error: unknown) => {
+      deps.log.warn({ err: error }, 'the schedules could not be renewed; they follow at the next start');
+    });
+  }
+  sayWhoMayApprove(deps.config, deps.log);
+  const { hosts, policyVersion } = deps.config;
+  deps.log.info({ hosts: hosts.size, policy: policyVersion }, up.live.notice ?? 'the configuration was reloaded');
+  return result;
 }
 
 function sayWhoMayApprove(config: Config, log: Logger): void {
@@ -73,46 +171,19 @@ function sayWhoMayApprove(config: Config, log: Logger): void {
   if (approvers.length > 0) log.info({ approvers }, 'approvers');
 }
 
-async function readiness(deps: Deps, gateway: Gateway | null): Promise<Record<string, Check>> {
-  const asked = async (ping: () => Promise<void>): Promise<Check> => {
-    try {
-      await Promise.race([
-        ping(),
-        deps.clock.sleep(3_000).then(() => Promise.reject(new ReclaimError('store_down', 'No answer within 3 s.'))),
-      ]);
-      return { ok: true, detail: 'answers' };
-    } catch (thrown) {
-      return { ok: false, detail: asReclaimError(thrown).userText };
-    }
-  };
-  const [store, queue] = await Promise.all([asked(() => deps.store.ping()), asked(() => deps.queue.ping())]);
-  return { store, queue, ...(gateway === null ? {} : { slack: slackCheck(await gateway.health()) }) };
-}
-
-function slackCheck({ ok, openSockets, undelivered, oldestUndeliveredAt }: GatewayHealth): Check {
-  const waiting =
-    undelivered === 0 ? 'nothing undelivered' : `${undelivered} undelivered since ${oldestUndeliveredAt ?? '?'}`;
-  return { ok, detail: `${openSockets} sockets open, ${waiting}` };
-}
-
 function slackTokens({ env }: Config): SlackSettings {
   return { botToken: env.SLACK_BOT_TOKEN, appToken: env.SLACK_APP_TOKEN, apiUrl: env.SLACK_API_URL };
 }
 
-function slackSettings({ config, store }: Deps): SlackSettings {
+function slackSettings(up: Up): SlackSettings {
+  const { deps, meters } = up.composition;
   return {
-    ...slackTokens(config),
-    receipt: async (record) => receiptFile(record, await store.events({ request: record.id, limit: 1000 })),
-  };
-}
-
-function receiptFile(record: RequestRecord, events: readonly AuditEvent[]): TextFile | undefined {
-  const receipt = receiptOf(record, events);
-  if (receipt === null) return undefined;
-  return {
-    filename: `reclaim-${record.id}.receipt.json`,
-    title: `Receipt of ${record.id} on ${record.host}`,
-    content: `${JSON.stringify(receipt, null, 2)}\n`,
-    comment: 'The receipt: plan, people, steps and figures. `reclaim receipt FILE` verifies it offline.',
+    ...slackTokens(deps.config),
+    receipt: receiptFile(deps.store),
+    fetch: meters.slackFetch,
+    retried: (reason) => {
+      meters.count('reclaim_slack_retries_total', { reason });
+    },
+    heard: (connections) => up.presence?.heard(connections),
   };
 }

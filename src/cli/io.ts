@@ -16,6 +16,8 @@ export interface CliIo {
   readonly color: boolean;
   /** Ends when the person presses Ctrl-C or the process is asked to end. */
   readonly signal: AbortSignal;
+  /** Calls back at each SIGHUP from now on; without it a hangup ends the process. */
+  readonly onHangup?: (listener: () => void) => void;
 }
 
 export interface Command {

@@ -32,6 +32,7 @@ function terminalIo(): CliIo {
     columns: process.stdout.columns || 100,
     color: process.stdout.isTTY && process.env['NO_COLOR'] === undefined,
     signal: stop.signal,
+    onHangup: (listener) => void process.on('SIGHUP', listener),
   };
 }
 

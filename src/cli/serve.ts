@@ -20,9 +20,13 @@ export const serveCommand: Command = {
         `There is no role "${values.role.slice(0, 40)}", so nothing was started. Usage: ${usage}`,
       );
     }
-    const config = loadConfig({ cwd: io.cwd, env: io.env, file: values.config });
+    const load = () => loadConfig({ cwd: io.cwd, env: io.env, file: values.config });
+    const config = load();
     const server = await serve(config, values.role);
     io.err(`reclaim serve: ${values.role} is up, http on ${config.env.HTTP_HOST}:${server.httpPort}\n`);
+    io.onHangup?.(() => {
+      void server.reload(load);
+    });
     await new Promise<void>((resolve) => {
       io.signal.addEventListener('abort', () => {
         resolve();

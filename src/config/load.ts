@@ -52,6 +52,7 @@ export function loadConfig(sources: ConfigSources): Config {
     policy: yaml.policy,
     policyVersion: createHash('sha256').update(JSON.stringify(yaml.policy)).digest('hex').slice(0, 12),
     alerts: yaml.alerts,
+    retention: yaml.retention,
     dataDir,
     queueUrl: env.QUEUE_URL ?? `pglite:${join(dataDir, 'store')}`,
   };

@@ -107,12 +107,23 @@ const alertsSchema = z.strictObject({
   reopen_within: durationSchema.prefault('30m'),
 });
 
+/** How long what is kept: requests with their diagnosis and messages, and the audit log, which outlives them. */
+const retentionSchema = z
+  .strictObject({
+    requests: durationSchema.prefault('90d'),
+    requests_at_most: z.number().int().min(100).max(1_000_000).default(5_000),
+    audit: durationSchema.prefault('400d'),
+  })
+  .refine((keep) => keep.audit >= keep.requests, 'keep the audit log at least as long as the requests');
+export type Retention = z.infer<typeof retentionSchema>;
+
 export const yamlSchema = z
   .strictObject({
     defaults: z.strictObject(connection).prefault({}),
     hosts: z.record(hostNameSchema, hostSchema).default({}),
     policy: policySchema.prefault({}),
     alerts: alertsSchema.prefault({}),
+    retention: retentionSchema.prefault({}),
   })
   .superRefine((yaml, ctx) => {
     const owners = new Map<string, string>();
@@ -182,6 +193,7 @@ export interface Config {
   readonly policy: Policy;
   readonly policyVersion: string;
   readonly alerts: Yaml['alerts'];
+  readonly retention: Retention;
   readonly dataDir: string;
   readonly queueUrl: string;
 }

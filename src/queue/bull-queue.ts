@@ -16,7 +16,7 @@ import { Redis } from 'ioredis';
 import type { Logger } from 'pino';
 import type { Deps } from '../deps.ts';
 import { ReclaimError } from '../errors.ts';
-import type { JobDefinition, Queue, RunnableJob } from './types.ts';
+import type { JobDefinition, Queue, QueueDepth, RunnableJob } from './types.ts';
 
 /** A worker renews its lock at half of this; a job whose lock ran out counts as stalled. */
 const lockMs = 15_000;
@@ -31,6 +31,8 @@ interface Producer {
   add(name: string, data: unknown, options: object): Promise<unknown>;
   upsertJobScheduler(id: string, repeat: { every: number }, template: object): Promise<unknown>;
   waitUntilReady(): Promise<unknown>;
+  getJobCounts(...states: ('waiting' | 'delayed' | 'active')[]): Promise<Record<string, number>>;
+  getJobs(state: 'waiting', from: number, to: number, oldestFirst: boolean): Promise<{ readonly timestamp: number }[]>;
   close(): Promise<void>;
 }
 interface Closable {
@@ -63,14 +65,16 @@ async function within<T>(ms: number, work: Promise<T>): Promise<T> {
 class Bull implements Queue {
   readonly #connection: QueueConnection;
   readonly #log: Logger;
+  readonly #jobs: readonly string[];
   readonly #producers = new Map<string, Producer>();
   readonly #workers: Closable[] = [];
   readonly #redises: Redis[] = [];
   #producerRedis: Redis | null = null;
 
-  constructor(connection: QueueConnection, log: Logger) {
+  constructor(connection: QueueConnection, log: Logger, jobs: readonly string[]) {
     this.#connection = connection;
     this.#log = log;
+    this.#jobs = jobs;
   }
 
   #redis(url: string, options: object): Redis {
@@ -205,6 +209,20 @@ class Bull implements Queue {
     this.#workers.push(worker);
   }
 
+  async depths(): Promise<QueueDepth[]> {
+    const of = async (job: string): Promise<QueueDepth> => {
+      const queue = await this.#producer(job);
+      const { waiting = 0, delayed = 0, active = 0 } = await queue.getJobCounts('waiting', 'delayed', 'active');
+      const [oldest] = waiting === 0 ? [] : await queue.getJobs('waiting', 0, 0, true);
+      return { job, waiting, delayed, active, oldestWaitingAt: oldest?.timestamp ?? null };
+    };
+    try {
+      return await within(enqueueDeadlineMs, Promise.all(this.#jobs.map(of)));
+    } catch (error) {
+      throw down(error);
+    }
+  }
+
   async ping(): Promise<void> {
     try {
       if (this.#connection.kind === 'sql') await within(enqueueDeadlineMs, this.#connection.pool.query('SELECT 1'));
@@ -233,8 +251,15 @@ class Bull implements Queue {
   }
 }
 
-/** Over SQL the tables of BullMQ are brought up first. The pool's search_path must be the schema `bullmq`. */
-export async function openBullQueue(connection: QueueConnection, log: Logger): Promise<Queue> {
+/**
+ * Over SQL the tables of BullMQ are brought up first. The pool's search_path must be the schema `bullmq`. `jobs` are the
+ * names `depths` tells of.
+ */
+export async function openBullQueue(
+  connection: QueueConnection,
+  log: Logger,
+  jobs: readonly string[] = [],
+): Promise<Queue> {
   if (connection.kind === 'sql') {
     const client = await connection.pool.connect();
     try {
@@ -243,5 +268,5 @@ export async function openBullQueue(connection: QueueConnection, log: Logger): P
       client.release();
     }
   }
-  return new Bull(connection, log);
+  return new Bull(connection, log, jobs);
 }

@@ -23,6 +23,16 @@ export interface JobDefinition<Payload> extends RunnableJob {
   readonly payload: z.ZodType<Payload>;
 }
 
+/** What is in the queue of one kind of job at this moment. */
+export interface QueueDepth {
+  readonly job: string;
+  readonly waiting: number;
+  readonly delayed: number;
+  readonly active: number;
+  /** When the oldest waiting one was put up, in milliseconds since the epoch; null when none waits. */
+  readonly oldestWaitingAt: number | null;
+}
+
 export interface Queue {
   /**
    * Adds a job once: a second add under the same `id` while the first is known changes nothing. Rejects with
@@ -41,6 +51,8 @@ export interface Queue {
     payload: Payload,
     options: { id: string; everyMs: number },
   ): Promise<void>;
+  /** How much waits, by kind of job, over all processes. Rejects with `queue_down`. */
+  depths(): Promise<QueueDepth[]>;
   ping(): Promise<void>;
   /** Stops intake, waits for running jobs up to `deadlineMs`, then lets go. */
   close(deadlineMs: number): Promise<void>;

@@ -21,7 +21,8 @@ export interface Socket {
   connectedAt: number | null;
 }
 
-const receiversPerApp = 2;
+/** Sockets each gateway opens: while one is replaced, the other still hears. */
+export const receiversPerApp = 2;
 
 /**
  * Each receiver gets options of its own: socket-mode and web-api write into them. `forever`, because a receiver whose
@@ -69,7 +70,7 @@ function registerHome(app: App, surface: Surface): void {
       const records = await deps.store.list({ limit: 200 });
       await client.views.publish({
         user_id: event.user,
-        view: homeView({ hosts: [...deps.config.hosts.keys()], records }),
+        view: homeView({ hosts: [...deps.config.hosts.keys()], records, notices: deps.notices?.() ?? [] }),
       });
     } catch (error) {
       deps.log.warn({ err: error }, 'the Home tab could not be shown');

@@ -1,6 +1,7 @@
 /** The Slack side of one process: sockets, handlers and the poster. Started and stopped by the composition root. */
 import { WebClient } from '@slack/web-api';
 import type { SocketModeReceiver } from '@slack/bolt';
+import { z } from 'zod';
 import type { Deps } from '../deps.ts';
 import { ReclaimError } from '../errors.ts';
 import type { RequestRecord } from '../requests/types.ts';
@@ -16,6 +17,12 @@ export interface SlackSettings {
   readonly apiUrl: string | undefined;
   /** Makes the receipt of an ended run; left out, no receipt is posted. */
   readonly receipt?: (record: RequestRecord) => Promise<TextFile | undefined>;
+  /** Carries every call of the Web API; the global one where not given. */
+  readonly fetch?: typeof fetch;
+  /** Told why a message is put back to be tried again. */
+  readonly retried?: (reason: string) => void;
+  /** Told how many sockets of this app Slack counts, whenever one of ours opens. */
+  readonly heard?: (connections: number) => void;
 }
 
 export interface GatewayHealth {
@@ -29,6 +36,8 @@ export interface GatewayHealth {
 export interface Gateway {
   stop(): Promise<void>;
   health(): Promise<GatewayHealth>;
+  /** Sockets that are open now. */
+  openSockets(): number;
 }
 
 function needed(name: string, value: string | undefined): string {
@@ -48,9 +57,11 @@ export function requireTokens(settings: SlackSettings): { readonly botToken: str
 }
 
 /** Fails at once when rate limited and never waits long: for calls a person waits for, and for the poster's own queue. */
-function clientFor(token: string, apiUrl: string | undefined, log: Deps['log'], retries: number): WebClient {
+function clientFor(token: string, settings: SlackSettings, log: Deps['log'], retries: number): WebClient {
+  const { apiUrl, fetch } = settings;
   return new WebClient(token, {
     ...(apiUrl === undefined ? {} : { slackApiUrl: apiUrl }),
+    ...(fetch === undefined ? {} : { fetch }),
     logger: boltLogger(log),
     timeout: 10_000,
     rejectRateLimitedCalls: true,
@@ -68,26 +79,30 @@ export async function startGateway(deps: Deps, settings: SlackSettings): Promise
   const { botToken, appToken } = requireTokens(settings);
   const { apiUrl } = settings;
   const log = deps.log.child({ part: 'slack' });
-  const interactive = clientFor(botToken, apiUrl, log, 1);
+  const interactive = clientFor(botToken, settings, log, 1);
   const homeTeam = await ownTeam(interactive);
 
   const { app, receivers } = buildApp({ appToken, botToken, apiUrl, log });
   const directory = slackDirectory(interactive, deps.clock, homeTeam);
   registerHandlers(app, { deps: { ...deps, log }, directory, client: interactive, homeTeam });
+  for (const receiver of receivers) tellConnections(receiver, settings.heard);
   await startReceivers(receivers, log);
 
-  const { policy } = deps.config;
-  if (policy.approvers.length === 0)
+  const { config } = deps;
+  if (config.policy.approvers.length === 0)
     log.warn('no approver is configured (policy.approvers): nobody can approve anything');
   const poster = startPoster({
     store: deps.store,
     clock: deps.clock,
     log,
-    client: clientFor(botToken, apiUrl, log, 0),
-    cardContext: { approvers: policy.approvers, breakGlass: policy.break_glass },
+    client: clientFor(botToken, settings, log, 0),
+    // Read at each rendering: the policy may be replaced while the program runs.
+    cardContext: () => ({ approvers: config.policy.approvers, breakGlass: config.policy.break_glass }),
+    ...(settings.retried === undefined ? {} : { retried: settings.retried }),
     receipt: settings.receipt ?? (() => Promise.resolve(undefined)),
   });
   return {
+    openSockets: () => receivers.filter(isOpen).length,
     async stop() {
       await Promise.allSettled(receivers.map((r) => r.stop()));
       await poster.stop();
@@ -98,6 +113,19 @@ export async function startGateway(deps: Deps, settings: SlackSettings): Promise
       return { ok: openSockets > 0, openSockets, undelivered: count, oldestUndeliveredAt: oldestAt };
     },
   };
+}
+
+const helloSchema = z.object({ type: z.literal('hello'), num_connections: z.number() });
+
+/** Slack greets each new socket with the number of sockets the app has, of whomever they are. */
+function tellConnections(receiver: SocketModeReceiver, heard: SlackSettings['heard']): void {
+  if (heard === undefined) return;
+  receiver.client.on('ws_message', (data: unknown) => {
+    const text = String(data);
+    if (!text.includes('"hello"')) return;
+    const hello = helloSchema.safeParse(JSON.parse(text));
+    if (hello.success) heard(hello.data.num_connections);
+  });
 }
 
 async function ownTeam(client: WebClient): Promise<string> {

@@ -10,6 +10,8 @@ export interface HomeFacts {
   readonly hosts: readonly string[];
   /** Newest first, any host. */
   readonly records: readonly RequestRecord[];
+  /** What is wrong with this deployment, in sentences. */
+  readonly notices?: readonly string[];
 }
 
 /** Below Slack's 100 blocks per view, with room for the headings. */
@@ -51,7 +53,8 @@ function hostBlocks(host: string, records: readonly RequestRecord[]): KnownBlock
 }
 
 export function homeView(facts: HomeFacts): HomeView {
-  const blocks: KnownBlock[] = [header('Boxes')];
+  const blocks: KnownBlock[] = (facts.notices ?? []).map((text) => sentence({ bold: 'Attention: ' }, text));
+  blocks.push(header('Boxes'));
   if (facts.hosts.length === 0) blocks.push(sentence('No hosts are configured yet.'));
   for (const host of facts.hosts.slice(0, hostsShown)) blocks.push(...hostBlocks(host, facts.records));
   const more = facts.hosts.length - hostsShown;

@@ -21,9 +21,11 @@ export interface PosterParts {
   readonly log: Logger;
   /** For posts alone: interactive calls must never wait behind them. Rejects rate-limited calls, retries nothing itself. */
   readonly client: WebClient;
-  readonly cardContext: Omit<CardContext, 'now' | 'planFilePosted'>;
+  readonly cardContext: () => Omit<CardContext, 'now' | 'planFilePosted'>;
   /** Makes the receipt of an ended run. */
   readonly receipt: (record: RequestRecord) => Promise<TextFile | undefined>;
+  /** Told why a message is put back to be tried again. */
+  readonly retried?: (reason: string) => void;
 }
 
 export interface Poster {
@@ -193,6 +195,7 @@ class OutboxPoster implements Poster {
         return { givenUp: failure.reason };
       }
       log.warn(facts, 'a message did not arrive; trying again');
+      this.#parts.retried?.(failure.kind);
       const ms = backoffMs(failure, delivery.attempts);
       channel.freeAt = clock.now() + (failure.kind === 'wait' ? ms : betweenSendsMs);
       return { waitMs: ms };
@@ -250,7 +253,7 @@ class OutboxPoster implements Poster {
   }
 
   #context(planFilePosted: boolean): CardContext {
-    return { ...this.#parts.cardContext, now: this.#parts.clock.now(), planFilePosted };
+    return { ...this.#parts.cardContext(), now: this.#parts.clock.now(), planFilePosted };
   }
 
   /** The whole plan is in the thread now, so the card may offer to approve it. Done before the file counts as delivered. */

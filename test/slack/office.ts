@@ -82,6 +82,7 @@ function testQueue(enqueued: string[], broken: Office['broken']): Queue {
     },
     work: nothing,
     schedule: nothing,
+    depths: () => Promise.resolve([]),
     ping: nothing,
     close: nothing,
   };
