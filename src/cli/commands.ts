@@ -43,6 +43,10 @@ export const commands: Readonly<Record<string, Entry>> = {
     summary: 'run the bot',
     load: async () => (await import('./serve.ts')).serveCommand,
   },
+  init: {
+    summary: 'write the first .env and reclaim.yaml, with hosts from what you have',
+    load: async () => (await import('./init.ts')).initCommand,
+  },
   demo: {
     summary: 'try everything on this machine, with no Slack and no box',
     load: async () => (await import('./demo.ts')).demoCommand,
