@@ -13,6 +13,8 @@ export interface Asked {
   readonly surface: Surface;
   readonly channel?: string;
   readonly threadTs?: string;
+  /** The incident or sweep it is opened for. */
+  readonly topic?: string;
 }
 
 export interface Decision {

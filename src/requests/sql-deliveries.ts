@@ -3,7 +3,7 @@ import type { PgPoolClient, PgQueryable } from 'bullmq';
 import { z } from 'zod';
 import type { Clock } from '../clock.ts';
 import { type Sql, sqlNumber } from './sql-base.ts';
-import type { Change, Store } from './store.ts';
+import type { Store } from './store.ts';
 import { type Delivery, deliveryKey, deliverySchema } from './types.ts';
 
 const channelName = 'reclaim_deliveries';
@@ -46,6 +46,12 @@ const deliveryRow = z
     }),
   }));
 
+/** A change of a request or of a topic, as far as people see it. */
+interface Shown {
+  readonly record: { readonly id: string; readonly channel?: string | null | undefined };
+  readonly deliver?: readonly Delivery['view'][];
+}
+
 export class SqlDeliveries {
   readonly #sql: Sql;
   readonly #clock: Clock;
@@ -58,8 +64,8 @@ export class SqlDeliveries {
   }
 
   /** Inside the transaction of the change that causes it. */
-  async put(client: PgQueryable, { record, deliver = [] }: Change): Promise<void> {
-    if (record.channel === undefined || deliver.length === 0) return;
+  async put(client: PgQueryable, { record, deliver = [] }: Shown): Promise<void> {
+    if (record.channel == null || deliver.length === 0) return;
     for (const view of new Set(deliver)) {
       await client.query(
         `INSERT INTO reclaim.deliveries AS d

@@ -72,6 +72,20 @@ const version2 = `
   END $$;
 `;
 
+/** 3: topics with the rows of sweeps, and the readings of the watcher. */
+const version3 = `
+  CREATE TABLE IF NOT EXISTS reclaim.topics (
+    id text PRIMARY KEY, kind text NOT NULL, version integer NOT NULL, slot text UNIQUE,
+    created_ms bigint NOT NULL, updated_ms bigint NOT NULL, topic text NOT NULL
+  );
+  CREATE TABLE IF NOT EXISTS reclaim.rows (
+    topic text, host text, body text NOT NULL, PRIMARY KEY (topic, host)
+  );
+  CREATE TABLE IF NOT EXISTS reclaim.samples (
+    host text, at_ms bigint, sample text NOT NULL, PRIMARY KEY (host, at_ms)
+  );
+`;
+
 /** For a store that did not count yet. */
 async function countAll(client: PgQueryable): Promise<void> {
   const records = z.array(z.object({ record: z.string() }));
@@ -95,6 +109,9 @@ const upgrades: readonly ((client: PgQueryable) => Promise<void>)[] = [
   async (client) => {
     await client.query(version2);
     await countAll(client);
+  },
+  async (client) => {
+    await client.query(version3);
   },
 ];
 export const sqlSchemaVersion = upgrades.length;

@@ -114,6 +114,7 @@ export interface DraftFacts {
   readonly surface: Surface;
   readonly channel?: string;
   readonly threadTs?: string;
+  readonly topic?: string;
   readonly policyVersion: string;
   readonly nowMs: number;
 }
@@ -131,6 +132,7 @@ export function draft(facts: DraftFacts): Move {
     requester: facts.requester,
     ...(facts.channel === undefined ? {} : { channel: facts.channel }),
     ...(facts.threadTs === undefined ? {} : { threadTs: facts.threadTs }),
+    ...(facts.topic === undefined ? {} : { topic: facts.topic }),
     createdAt: at,
     updatedAt: at,
     policyVersion: facts.policyVersion,

@@ -9,6 +9,7 @@ import { RedisDeliveries } from './redis-deliveries.ts';
 import { connectRedis, p, type RedisLink } from './redis-link.ts';
 import { checkRedisSchema } from './redis-schema.ts';
 import { holdScript, releaseScript, writeScript } from './redis-scripts.ts';
+import { RedisTopics } from './redis-topics.ts';
 import { RedisUpkeep } from './redis-upkeep.ts';
 import { isOpen } from './state.ts';
 import type { BackupPart, Change, Store, TrimLimits, WriteResult } from './store.ts';
@@ -31,6 +32,7 @@ class RedisStore implements Store {
   readonly #clock: Clock;
   readonly #deliveries: RedisDeliveries;
   readonly #upkeep: RedisUpkeep;
+  readonly topics: RedisTopics;
   #head: ChainHead = emptyChain;
   /** Writers of one process line up, so that they do not move the chain's head from under each other. */
   #line: Promise<unknown> = Promise.resolve();
@@ -40,6 +42,7 @@ class RedisStore implements Store {
     this.#clock = clock;
     this.#deliveries = new RedisDeliveries(link, clock);
     this.#upkeep = new RedisUpkeep(link, clock);
+    this.topics = new RedisTopics(link, clock);
   }
 
   async #write(mode: 'create' | 'update' | 'events', change: Partial<Change>): Promise<WriteResult | null> {

@@ -12,6 +12,7 @@ import { join, resolve } from 'node:path';
 import { createInterface } from 'node:readline';
 import { asReclaimError, errorTable, ReclaimError } from '../errors.ts';
 import type { Store } from './store.ts';
+import type { TopicStore } from './topic-store.ts';
 import {
   answer,
   type Line,
@@ -137,6 +138,23 @@ class SocketStore implements Store {
     });
     return methods[method].result.parse(value);
   }
+
+  readonly topics: TopicStore = {
+    create: (change) => this.#call('createTopic', change),
+    update: (change) => this.#call('updateTopic', change),
+    get: (id) => this.#call('topic', id),
+    inSlot: (slot) => this.#call('topicInSlot', slot),
+    live: (kind) => this.#call('liveTopics', kind),
+    putRow: async (sweep, row) => {
+      await this.#call('putRow', sweep, row);
+    },
+    rows: (id) => this.#call('rows', id),
+    addSample: async (host, sample) => {
+      await this.#call('addSample', host, sample);
+    },
+    samples: (host, sinceMs) => this.#call('samples', host, sinceMs),
+    trim: (before) => this.#call('trimTopics', before),
+  };
 
   create = (...args: Parameters<Store['create']>) => this.#call('create', ...args);
   update = (...args: Parameters<Store['update']>) => this.#call('update', ...args);

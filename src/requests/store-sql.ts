@@ -7,6 +7,7 @@ import { chainEvents } from './chain.ts';
 import { migrate } from './sql-schema.ts';
 import { Sql, sqlNumber } from './sql-base.ts';
 import { SqlDeliveries } from './sql-deliveries.ts';
+import { SqlTopics } from './sql-topics.ts';
 import { SqlUpkeep } from './sql-upkeep.ts';
 import { isOpen } from './state.ts';
 import type { BackupPart, Change, Store, TrimLimits, WriteResult } from './store.ts';
@@ -35,6 +36,7 @@ class SqlStore implements Store {
   readonly #deliveries: SqlDeliveries;
   readonly #upkeep: SqlUpkeep;
   readonly #clock: Clock;
+  readonly topics: SqlTopics;
   readonly #closePool: (() => Promise<void>) | undefined;
 
   constructor(sql: Sql, options: SqlStoreOptions) {
@@ -42,6 +44,7 @@ class SqlStore implements Store {
     this.#deliveries = new SqlDeliveries(sql, options.clock);
     this.#upkeep = new SqlUpkeep(sql, options.clock);
     this.#clock = options.clock;
+    this.topics = new SqlTopics(sql, this.#deliveries);
     this.#closePool = options.closePool;
   }
 

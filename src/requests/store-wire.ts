@@ -1,13 +1,15 @@
 /** What passes over the store's socket: one JSON object a line, checked on both sides. */
 import { z } from 'zod';
+import { sampleSchema } from '../alerts/watch/sample.ts';
+import { sweepRowSchema, type TopicKind, topicSchema, topicViews } from '../alerts/topics.ts';
 import type { Store } from './store.ts';
-import { deliverySchema, eventSchema, processSchema, requestSchema, requestStates } from './types.ts';
+import { deliverySchema, eventSchema, processSchema, requestSchema, requestStates, requestViews } from './types.ts';
 
 const newEvent = eventSchema.omit({ seq: true, hash: true, previousHash: true });
 const change = z.object({
   record: requestSchema,
   events: z.array(newEvent).default([]),
-  deliver: z.array(deliverySchema.shape.view).default([]),
+  deliver: z.array(z.enum(requestViews)).default([]),
 });
 const writeResult = z.union([
   z.object({ ok: z.literal(true), record: requestSchema }),
@@ -45,6 +47,18 @@ const backupPart = z.object({
   events: z.array(eventSchema).exactOptional(),
   totals: totals.exactOptional(),
 });
+
+const topicChange = z.object({ topic: topicSchema, deliver: z.array(z.enum(topicViews)).default([]) });
+const topicResult = z.union([
+  z.object({ ok: z.literal(true), topic: topicSchema }),
+  z.object({
+    ok: z.literal(false),
+    why: z.enum(['changed', 'exists', 'slot_taken']),
+    current: topicSchema.nullable(),
+  }),
+]);
+const topicKind = z.enum(['incident', 'question', 'silence', 'sweep'] satisfies TopicKind[]);
+const sweepRef = z.object({ id: text, channel: text.nullable() });
 
 interface Method<Result> {
   readonly result: z.ZodType<Result>;
@@ -84,6 +98,16 @@ export const methods = {
   processes: method(z.tuple([]), z.array(processSchema), (s) => s.processes()),
   trim: method(z.tuple([trimLimits]), trimmed, (s, [a]) => s.trim(a)),
   restore: method(z.tuple([backupPart]), nothing, (s, [a]) => s.restore(a)),
+  createTopic: method(z.tuple([topicChange]), topicResult, (s, [a]) => s.topics.create(a)),
+  updateTopic: method(z.tuple([topicChange]), topicResult, (s, [a]) => s.topics.update(a)),
+  topic: method(z.tuple([text]), topicSchema.nullable(), (s, [a]) => s.topics.get(a)),
+  topicInSlot: method(z.tuple([text]), topicSchema.nullable(), (s, [a]) => s.topics.inSlot(a)),
+  liveTopics: method(z.tuple([topicKind]), z.array(topicSchema), (s, [a]) => s.topics.live(a)),
+  putRow: method(z.tuple([sweepRef, sweepRowSchema]), nothing, (s, [a, b]) => s.topics.putRow(a, b)),
+  rows: method(z.tuple([text]), z.array(sweepRowSchema), (s, [a]) => s.topics.rows(a)),
+  addSample: method(z.tuple([text, sampleSchema]), nothing, (s, [a, b]) => s.topics.addSample(a, b)),
+  samples: method(z.tuple([text, z.number()]), z.array(sampleSchema), (s, [a, b]) => s.topics.samples(a, b)),
+  trimTopics: method(z.tuple([text]), z.number(), (s, [a]) => s.topics.trim(a)),
   ping: method(z.tuple([]), nothing, (s) => s.ping()),
 };
 export type MethodName = keyof typeof methods;

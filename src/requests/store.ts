@@ -2,6 +2,7 @@
  * Where requests, audit events and undelivered messages live. One interface, three backends (Redis, Postgres, PGlite),
  * one conformance suite. Every write is atomic: record, events and deliveries of one call land together or not at all.
  */
+import type { TopicStore } from './topic-store.ts';
 import type { Totals } from './totals.ts';
 import type { AuditEvent, Delivery, NewAuditEvent, ProcessInfo, RequestRecord, RequestState, View } from './types.ts';
 
@@ -59,6 +60,8 @@ export interface Upkeep {
 }
 
 export interface Store extends Upkeep {
+  readonly topics: TopicStore;
+
   /** Writes a new request. `host_busy` when the host already has an open one (draft, pending, approved, running). */
   create(change: Change): Promise<WriteResult>;
   /** Compare-and-swap on version. */

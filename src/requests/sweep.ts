@@ -43,6 +43,7 @@ async function lookAnew(parts: SweepParts, record: RequestRecord): Promise<void>
     surface: 'system',
     ...(record.channel === undefined ? {} : { channel: record.channel }),
     ...(threadTs === undefined ? {} : { threadTs }),
+    ...(record.topic === undefined ? {} : { topic: record.topic }),
   });
 }
 

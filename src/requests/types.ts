@@ -3,6 +3,7 @@
  * all derived from here. Records change only by compare-and-swap on `version` (see Store).
  */
 import { z } from 'zod';
+import { topicViews } from '../alerts/topics.ts';
 import { diagnosisSchema, planSchema, runReportSchema } from '../memory/contract.ts';
 
 export const requestStates = [
@@ -29,6 +30,9 @@ export type Person = z.infer<typeof personSchema>;
 export const personToken = (id: string): string => `@${id}`;
 /** Finds the Slack people among those tokens; group 1 is the user id. Host text and typed reasons are never searched. */
 export const slackPersonToken = /@([UW][A-Z0-9]{2,})\b/g;
+
+/** The requester of what an alert opened: nobody can cancel it, and no process is its own. */
+export const alertRequester = 'alert';
 
 const surfaceSchema = z.enum(['slack', 'cli', 'alert', 'system']);
 export type Surface = z.infer<typeof surfaceSchema>;
@@ -64,6 +68,8 @@ export const requestSchema = z.object({
   channel: z.string().optional(),
   /** Set when the card belongs into an existing thread (an alert's). */
   threadTs: z.string().optional(),
+  /** The incident or sweep it was opened for. An incident's card goes into the incident's thread, once that is there. */
+  topic: z.string().optional(),
   createdAt: z.string(),
   updatedAt: z.string(),
   lookedAt: z.string().optional(),
@@ -121,6 +127,8 @@ export const eventSchema = z.object({
 export type AuditEvent = z.infer<typeof eventSchema>;
 export type NewAuditEvent = Omit<AuditEvent, 'seq' | 'hash' | 'previousHash'>;
 
+export const requestViews = ['card', 'details', 'outcome', 'plan_file', 'receipt_file', 'picture'] as const;
+
 /**
  * One thing a person should see, rendered from the record at the moment it is sent, so that a late delivery shows the
  * newest state. `key` is unique: putting it again only raises `revision` (coalescing).
@@ -128,8 +136,9 @@ export type NewAuditEvent = Omit<AuditEvent, 'seq' | 'hash' | 'previousHash'>;
 export const deliverySchema = z.object({
   key: z.string(),
   channel: z.string(),
+  /** Of a request, or of a topic (src/alerts/topics.ts): the view tells which. */
   requestId: z.string(),
-  view: z.enum(['card', 'details', 'outcome', 'plan_file', 'receipt_file', 'picture']),
+  view: z.enum([...requestViews, ...topicViews]),
   revision: z.number().int().positive(),
   deliveredRevision: z.number().int().nonnegative(),
   /** Timestamp of the message once posted. */
@@ -142,9 +151,10 @@ export const deliverySchema = z.object({
   givenUp: z.string().optional(),
 });
 export type Delivery = z.infer<typeof deliverySchema>;
-export type View = Delivery['view'];
-/** One message per request and view. */
-export const deliveryKey = (requestId: string, view: View): string => `${requestId}.${view}`;
+/** What is shown of a request. */
+export type View = (typeof requestViews)[number];
+/** One message per request (or topic) and view. */
+export const deliveryKey = (requestId: string, view: Delivery['view']): string => `${requestId}.${view}`;
 
 /** One running process of a deployment, as it last said of itself. */
 export const processSchema = z.object({

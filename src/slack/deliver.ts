@@ -103,7 +103,7 @@ export async function sendMessage(
   client: WebClient,
   to: Address,
   delivery: Delivery,
-  record: RequestRecord,
+  record: { readonly createdAt: string },
   message: Message,
 ): Promise<string> {
   const { key } = delivery;
@@ -127,7 +127,7 @@ export async function sendFile(
   client: WebClient,
   to: Address,
   delivery: Delivery,
-  record: RequestRecord,
+  record: { readonly createdAt: string },
   file: TextFile,
 ): Promise<void> {
   if (delivery.attempts > 1) {

@@ -60,3 +60,11 @@ function platformFailure(code: string): Failure {
   // Token and scope errors: an operator can mend them, so nothing is thrown away meanwhile.
   return { kind: 'wait', ms: 30_000, reason: code };
 }
+
+const longestBackoffMs = 60_000;
+
+/** Doubles from one second to a minute; a wait Slack names is kept as it is. */
+export function backoffMs(failure: Failure, attempts: number): number {
+  if (failure.kind === 'wait') return failure.ms;
+  return Math.min(longestBackoffMs, 1000 * 2 ** Math.min(10, Math.max(0, attempts - 1)));
+}

@@ -6,6 +6,7 @@ import { randomUUID } from 'node:crypto';
 import type { WebClient } from '@slack/web-api';
 import type { Logger } from 'pino';
 import type { Clock } from '../clock.ts';
+import { isTopicView } from '../alerts/topics.ts';
 import type { Store } from '../requests/store.ts';
 import { deliveryKey, type Delivery, type RequestRecord, type View } from '../requests/types.ts';
 import type { CardContext } from './blocks/card.ts';
@@ -13,7 +14,8 @@ import { renderView } from './blocks/render.ts';
 import type { TextFile } from './blocks/thread.ts';
 import { isFinal } from './blocks/words.ts';
 import { cardKey, editMessage, sendFile, sendMessage, type Address } from './deliver.ts';
-import { failureOf, type Failure } from './failures.ts';
+import { backoffMs, failureOf } from './failures.ts';
+import { cardAddress, sendTopic, threadOf, type Sent, type Unsent } from './topic-sender.ts';
 
 export interface PosterParts {
   readonly store: Store;
@@ -35,12 +37,12 @@ export interface Poster {
 /** Slack allows about one post per second and channel; edits of one message are gathered for longer. */
 const betweenSendsMs = 1000;
 const betweenEditsMs = 1500;
+const betweenSweepEditsMs = 3000;
 const claimMs = 60_000;
 /** A delivery waits in this process for at most so long, well within its claim. */
 const longestHeldMs = 5_000;
 const idleMs = 1000;
 const inFlightAtMost = 20;
-const longestBackoffMs = 60_000;
 
 /** What has to be out first, so that a thread reads in order: the look, how it ended, then the receipt. */
 const sentBefore: Partial<Record<View, readonly View[]>> = {
@@ -50,6 +52,7 @@ const sentBefore: Partial<Record<View, readonly View[]>> = {
 
 type Outcome = Parameters<Store['settleDelivery']>[2];
 type Verdict = Outcome | { readonly waitMs: number };
+type RequestDelivery = Delivery & { readonly view: View };
 
 class OutboxPoster implements Poster {
   readonly #parts: PosterParts;
@@ -175,17 +178,16 @@ class OutboxPoster implements Poster {
   }
 
   async #send(delivery: Delivery, channel: { freeAt: number }): Promise<Verdict> {
-    const { store, clock, log } = this.#parts;
-    const record = await store.get(delivery.requestId);
-    if (record === null) return { givenUp: 'the request is not in the store any more' };
-    const to = await this.#address(delivery, record);
-    if ('waitMs' in to || 'givenUp' in to) return to;
-    const early = this.#tooEarly(delivery, record);
+    const { clock, log } = this.#parts;
+    const { view } = delivery;
+    const early = view === 'sweep' ? this.#sinceEdit(delivery) : 0;
     if (early > 0) return { waitMs: early };
     try {
-      const sent = await this.#perform(delivery, record, to);
+      const sent = isTopicView(view)
+        ? await sendTopic(this.#parts, delivery, view)
+        : await this.#sendRequest({ ...delivery, view });
+      if ('waitMs' in sent || 'givenUp' in sent) return sent;
       if (sent.called) channel.freeAt = clock.now() + betweenSendsMs;
-      if (delivery.view === 'card') this.#remember(delivery, record);
       return { delivered: delivery.revision, ...(sent.ts === undefined ? {} : { messageTs: sent.ts }) };
     } catch (error) {
       const failure = failureOf(error);
@@ -202,14 +204,22 @@ class OutboxPoster implements Poster {
     }
   }
 
-  /** Where it goes. Whatever belongs into a card's thread waits for the card. */
-  async #address(
-    delivery: Delivery,
-    record: RequestRecord,
-  ): Promise<Address | { waitMs: number } | { givenUp: string }> {
+  async #sendRequest(delivery: RequestDelivery): Promise<Sent> {
+    const record = await this.#parts.store.get(delivery.requestId);
+    if (record === null) return { givenUp: 'the request is not in the store any more' };
+    const to = await this.#address(delivery, record);
+    if ('waitMs' in to || 'givenUp' in to) return to;
+    const early = this.#tooEarly(delivery, record);
+    if (early > 0) return { waitMs: early };
+    const sent = await this.#perform(delivery, record, to);
+    if (delivery.view === 'card') this.#remember(delivery, record);
+    return sent;
+  }
+
+  /** Where it goes. Whatever belongs into a thread waits for what the thread hangs on. */
+  async #address(delivery: RequestDelivery, record: RequestRecord): Promise<Address | Unsent> {
     const { channel } = delivery;
-    const threaded = record.threadTs === undefined ? {} : { threadTs: record.threadTs };
-    if (delivery.view === 'card') return { channel, ...threaded };
+    if (delivery.view === 'card') return await cardAddress(this.#parts.store, record, channel);
     const card = await this.#parts.store.delivery(cardKey(record));
     if (card?.givenUp !== undefined) return { givenUp: `its card could not be posted: ${card.givenUp}` };
     for (const before of sentBefore[delivery.view] ?? []) {
@@ -219,22 +229,38 @@ class OutboxPoster implements Poster {
       }
     }
     if (card?.messageTs === undefined) return { waitMs: 300 };
-    return { channel, threadTs: record.threadTs ?? card.messageTs };
+    const { threadTs = card.messageTs } = threadOf(await cardAddress(this.#parts.store, record, channel));
+    return { channel, threadTs };
   }
 
   /** Milliseconds a mere progress edit still has to wait. First posts and changes of state go at once. */
-  #tooEarly(delivery: Delivery, record: RequestRecord): number {
+  #tooEarly(delivery: RequestDelivery, record: RequestRecord): number {
     const last = this.#lastEdit.get(delivery.key);
     if (delivery.view !== 'card' || last === undefined || isFinal(record) || last.state !== record.state) return 0;
     return last.at + betweenEditsMs - this.#parts.clock.now();
   }
 
-  #remember(delivery: Delivery, record: RequestRecord): void {
+  /** A sweep changes with every host that answers; its message is edited in one go now and then. */
+  #sinceEdit({ key, deliveredRevision }: Delivery): number {
+    const nowMs = this.#parts.clock.now();
+    const last = this.#lastEdit.get(key);
+    if (deliveredRevision > 0 && last !== undefined && last.at + betweenSweepEditsMs > nowMs) {
+      return last.at + betweenSweepEditsMs - nowMs;
+    }
+    this.#lastEdit.set(key, { at: nowMs, state: '' });
+    return 0;
+  }
+
+  #remember(delivery: RequestDelivery, record: RequestRecord): void {
     if (isFinal(record)) this.#lastEdit.delete(delivery.key);
     else this.#lastEdit.set(delivery.key, { at: this.#parts.clock.now(), state: record.state });
   }
 
-  async #perform(delivery: Delivery, record: RequestRecord, to: Address): Promise<{ called: boolean; ts?: string }> {
+  async #perform(
+    delivery: RequestDelivery,
+    record: RequestRecord,
+    to: Address,
+  ): Promise<{ called: boolean; ts?: string }> {
     const { client, store } = this.#parts;
     const planFile = await store.delivery(deliveryKey(record.id, 'plan_file'));
     const posted = planFile !== null && planFile.deliveredRevision >= planFile.revision;
@@ -264,12 +290,6 @@ class OutboxPoster implements Poster {
     if (rendered.kind !== 'message') return;
     await editMessage(this.#parts.client, to.channel, card.messageTs, card.key, rendered.message);
   }
-}
-
-/** Doubles from one second to a minute; a wait Slack names is kept as it is. */
-function backoffMs(failure: Failure, attempts: number): number {
-  if (failure.kind === 'wait') return failure.ms;
-  return Math.min(longestBackoffMs, 1000 * 2 ** Math.min(10, Math.max(0, attempts - 1)));
 }
 
 /** Starts delivering; `stop` lets what is under way end. */
