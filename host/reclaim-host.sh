@@ -144,7 +144,7 @@ paths() { paths_f=$1; shift; PATHS=; for p in "$@"; do PATHS="$PATHS $p/$paths_f
 MEMORY_FILES='/proc/meminfo /proc/vmstat /proc/zoneinfo /proc/uptime /proc/pressure/memory /proc/spl/kstat/zfs/arcstats
 /proc/sys/kernel/random/boot_id'
 OTHER_FILES='/proc/slabinfo /proc/sysvipc/shm /proc/mounts /proc/swaps /proc/sys/kernel/osrelease
-/proc/sys/kernel/pid_max /proc/sys/vm/nr_overcommit_hugepages /proc/modules'
+/proc/sys/kernel/pid_max /proc/sys/vm/nr_overcommit_hugepages /proc/sys/fs/dentry-state /proc/modules'
 
 collect_memory() {
   frame lines; grep -sH '' $MEMORY_FILES
@@ -269,8 +269,8 @@ E
   [ -z "$BIG" ] || job smaps awk j_smaps
   frame collector $SELF
   frame lines
-  paths status $SEL $STUCK; status=$PATHS; paths cgroup $SEL $STUCK
-  grep -sH '' $status $PATHS $OTHER_FILES /sys/kernel/mm/hugepages/*/* /sys/block/zram*/mm_stat
+  paths status $SEL $STUCK; status=$PATHS; paths wchan $STUCK; wchan=$PATHS; paths cgroup $SEL $STUCK
+  grep -sH '' $status $wchan $PATHS $OTHER_FILES /sys/kernel/mm/hugepages/*/* /sys/block/zram*/mm_stat
   [ -z "$SEL" ] || job cmdlines grep j_cmdlines $SEL
   [ -z "$STUCK" ] || job stuck grep j_cmdlines $STUCK
   if [ "$WINDOW" != 0 ]; then
@@ -324,10 +324,12 @@ take_lock() {
     error busy "${holder:-unknown}"
     return 1
   }
+  if [ -e "$STATE/run-$RUN.sealed" ]; then error sealed 'This run was closed after its connection was lost, so nothing more is done for it.'; return 1; fi
   printf '%s %s %s %s\n' "$RUN" "$VERB" "$$" "$(date +%s)" >"$STATE/holder"
   JOURNAL=$STATE/run-$RUN
   find "$STATE" -name 'run-*' -mtime +7 -exec rm -f {} + 2>/dev/null
-  note begin "$VERB"
+  # The first target tells two steps with the same verb apart.
+  note begin "$VERB" "${TARGETS%%"$NL"*}"
 }
 # note WORD...: one line in the journal, written before its effect is reported, so that whoever comes back after a lost
 # connection can learn what happened.
@@ -701,11 +703,19 @@ ipcrm_one() {
   else result refused "$id" 'ipcrm is missing or was not allowed to remove it'; fi
 }
 
-# journal: what an earlier run did here. Nothing to tell = it changed nothing.
+# journal: what a run did here, and whether some run is still at work (the lock is held). `seal`, done while none is, makes
+# sure that run OF never begins anything here again: a request of it that lay on the way and arrives late does nothing. So
+# what its journal does not tell by then was not done.
 do_journal() {
-  find_state && [ -r "$STATE/run-$OF" ] || return 0
-  frame journal
-  cat "$STATE/run-$OF"
+  if ! find_state; then error no_state "$STATE is not a folder of ours, so there is no journal."; return 1; fi
+  state=ended
+  if command -v flock >/dev/null 2>&1; then
+    if ! { command exec 8>>"$STATE/lock"; } 2>/dev/null; then error no_state "The lock in $STATE cannot be opened."; return 1; fi
+    if ! flock -n 8; then state=running
+    elif [ "$SEAL" = yes ] && printf '' >"$STATE/run-$OF.sealed"; then state=sealed; fi
+  fi
+  frame journal "$state"
+  [ ! -r "$STATE/run-$OF" ] || cat "$STATE/run-$OF"
 }
 
 # ---- sync and drop-caches ------------------------------------------------------------------------------------------
@@ -782,7 +792,7 @@ bad_request() { error bad_request "$1"; return 1; }
 
 # Every word is checked here, once; nothing below sees an unchecked one.
 read_request() {
-  N= RUN=none VERB= SCOPE=full WINDOW=1 SECONDS_MAX=10 BOOT=- GRACE=1000 LEVEL=1 MIN_AGE=300 OF=none TARGETS= PROTECT= complete=
+  N= RUN=none VERB= SCOPE=full WINDOW=1 SECONDS_MAX=10 BOOT=- GRACE=1000 LEVEL=1 MIN_AGE=300 OF=none SEAL=no TARGETS= PROTECT= complete=
   case $1 in *[!A-Za-z0-9._/\\\ "$NL"-]*) return 1 ;; esac
   set -f
   IFS=$NL
@@ -799,6 +809,7 @@ read_request() {
     grace) is_number "$2" && GRACE=$2 || return 1 ;;
     level) case $2 in 1 | 2 | 3) LEVEL=$2 ;; *) return 1 ;; esac ;;
     of) OF=$2 ;;
+    seal) SEAL=$2 ;;
     min-age) is_number "$2" && MIN_AGE=$2 || return 1 ;;
     target) shift; TARGETS="$TARGETS${TARGETS:+$NL}$*" ;;
     protect) [ $# -eq 5 ] || return 1; shift; PROTECT="$PROTECT${PROTECT:+$NL}$*" ;;
@@ -848,7 +859,9 @@ reclaim_host() {
   journal) do_journal ;;
   *) bad_request "there is no verb $VERB" ;;
   esac
-  frame end $?
+  rc=$?
+  [ "$JOURNAL" = /dev/null ] || note end "$VERB"
+  frame end $rc
 }
 
 # Installed, it is asked on stdin; in a script sent to `sh -s`, the call is the script's last line.

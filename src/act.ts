@@ -3,6 +3,7 @@
  * at again first: what is gone is fine, what changed is left alone, what is new is never touched. A dry run is this
  * same path with the effects left out.
  */
+import { afterLoss, isLost, type Aftermath } from './aftermath.ts';
 import type { Box } from './box.ts';
 import type { Clock } from './clock.ts';
 import { asReclaimError } from './errors.ts';
@@ -13,7 +14,7 @@ import { creditBound, creditStep, otherChange } from './memory/credit.ts';
 import { recheck, startTimesOf, type Recheck } from './memory/recheck.ts';
 import { memorySample, settled, type MemorySample } from './memory/sample.ts';
 import type { Identity, ThinkOptions } from './memory/story.ts';
-import { lostStep, outcomeOf, perform, stepsToDo, whatIsLeft } from './steps.ts';
+import { outcomeOf, perform, stepsToDo, whatIsLeft } from './steps.ts';
 
 export interface Order {
   readonly run: string;
@@ -60,7 +61,7 @@ export async function act(box: Box, order: Order, deps: ActDeps): Promise<RunRep
       reason: 'This was a dry run: the steps were checked against the box as it is now, and nothing was done.',
     };
   }
-  return execute(box, order, deps, report, check);
+  return execute(box, order, deps, report, check, capture);
 }
 
 function blankReport(order: Order, diagnosis: Diagnosis, check: Recheck, capture: Capture): RunReport {
@@ -78,6 +79,8 @@ function blankReport(order: Order, diagnosis: Diagnosis, check: Recheck, capture
   };
 }
 
+const afterTheLoss = 'The connection was lost in an earlier step, so this one was not started.';
+
 /** The steps that are left, one after the other, each between two measurements. */
 async function execute(
   firstBox: Box,
@@ -85,8 +88,10 @@ async function execute(
   deps: ActDeps,
   blank: RunReport,
   check: Recheck,
+  before: Capture,
 ): Promise<RunReport> {
-  let box = firstBox;
+  let box = firstBox.forRun(order.run);
+  let reopened: Box | null = null;
   let report = blank;
   let stopped: string | null = null;
   const first = await measure(box);
@@ -107,19 +112,16 @@ async function execute(
       continue;
     }
     const startedMs = deps.clock.now();
-    let done: StepReport;
-    try {
-      done = await perform(box, step, planned, order, (soFar, words) => {
-        put(soFar);
-        void deps.progress(report, words).catch(() => false);
-      });
-    } catch (thrown) {
-      const error = asReclaimError(thrown);
-      const seen = await seeAgain(deps, order);
-      if (seen !== null) box = seen.box;
-      done = lostStep(report.steps.find((s) => s.id === step.id) ?? planned, error, seen?.startTimes ?? null);
-      if (done.state === 'unknown') stopped = 'An earlier step ended without an answer, so this one was not started.';
+    const ended = await performOrLearn(box, step, planned, { order, deps, before }, (soFar, words) => {
+      put(soFar);
+      void deps.progress(report, words).catch(() => false);
+    });
+    let done = ended.step;
+    if (ended.box !== null) {
+      await reopened?.close();
+      box = reopened = ended.box;
     }
+    if (ended.lost && (done.state === 'unknown' || done.state === 'not_run')) stopped = afterTheLoss;
     const after = await settle(box, deps, step);
     if (last !== null && after !== null && done.state !== 'skipped') {
       const bound = creditBound(done, report.diagnosis.findings);
@@ -132,8 +134,37 @@ async function execute(
     put({ ...done, tookMs: Math.max(0, Math.round(deps.clock.now() - startedMs)) });
     await deps.progress(report, null);
   }
-  if (box !== firstBox) await box.close();
+  await reopened?.close();
   return conclude(report, first, last, stopped);
+}
+
+interface Acting {
+  readonly order: Order;
+  readonly deps: ActDeps;
+  readonly before: Capture;
+}
+
+/** How a step ended, also where the connection broke in it; `box` is set where it had to be opened anew. */
+async function performOrLearn(
+  box: Box,
+  step: Step,
+  planned: StepReport,
+  { order, deps, before }: Acting,
+  onProgress: (soFar: StepReport, doing: string) => void,
+): Promise<Aftermath & { readonly lost: boolean }> {
+  let soFar = planned;
+  try {
+    const done = await perform(box, step, planned, order, (now, words) => {
+      soFar = now;
+      onProgress(now, words);
+    });
+    return { box: null, step: done, lost: false };
+  } catch (thrown) {
+    const error = asReclaimError(thrown);
+    if (!isLost(error)) return { box: null, step: { ...soFar, state: 'failed', reason: error.userText }, lost: false };
+    onProgress(soFar, 'finding out what happened, for the connection was lost');
+    return { ...(await afterLoss(deps, { ...order, before }, soFar, error)), lost: true };
+  }
 }
 
 function conclude(
@@ -189,23 +220,4 @@ async function settle(box: Box, deps: ActDeps, step: Step): Promise<MemorySample
     if (deps.clock.now() - startMs > settleCapMs) return sample;
     await deps.clock.sleep(samplePauseMs);
   }
-}
-
-/** After a broken connection: the box as it is now, or null when it cannot be reached. Nothing is signalled again. */
-async function seeAgain(
-  deps: ActDeps,
-  order: Order,
-): Promise<{ box: Box; startTimes: ReadonlyMap<number, number> } | null> {
-  for (let attempt = 1; attempt <= 3; attempt += 1) {
-    try {
-      const box = await deps.reopen();
-      const { capture, thought } = await look(box, order.options);
-      if (thought.bootId === order.bootId) return { box, startTimes: startTimesOf(capture) };
-      await box.close();
-      return null;
-    } catch {
-      await deps.clock.sleep(1000 * attempt);
-    }
-  }
-  return null;
 }

@@ -32,10 +32,30 @@ export interface StepAnswer {
   readonly reason?: string;
 }
 
+/** One line of the journal a run leaves on a box: what was begun, signalled, and how each target ended. */
+export interface JournalLine {
+  /** Hundredths of a second since that machine's boot. */
+  readonly at: number;
+  readonly words: readonly string[];
+}
+
+export interface RunJournal {
+  /**
+   * `running`: a run is at work there now, perhaps this one. `ended`: none is. `sealed`: none is, and this run can never
+   * begin anything there again, so that what its journal does not tell was not done.
+   */
+  readonly state: 'running' | 'ended' | 'sealed';
+  readonly lines: readonly JournalLine[];
+}
+
 export interface Box {
   readonly host: string;
   /** `SHA256:…` of the key the box proved to hold, or `local` for this machine. Part of what is approved. */
   readonly hostKey: string;
+  /** The same box over the same connection, with its effects written to the journal of this run (letters, digits, dashes). */
+  forRun(run: string): Box;
+  /** What a run did here, as this box has it written down. `seal` closes that run for good where no run is at work. */
+  journal(run: string, options?: { readonly seal?: boolean }): Promise<RunJournal>;
   collect(options: CollectOptions): Promise<Capture>;
   /** Sends TERM once, waits for real exit, KILLs survivors. Reports progress as targets end. */
   kill(order: KillOrder, onResult?: (result: ResultOf<KillTarget>) => void): Promise<ResultOf<KillTarget>[]>;

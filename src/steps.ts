@@ -1,6 +1,5 @@
 /** One step of a run: how it is performed on the box, and how its end is told. */
 import type { Box, ResultOf } from './box.ts';
-import { ReclaimError } from './errors.ts';
 import type { Outcome, Plan, RunReport, Step, StepReport, TargetResult } from './memory/contract.ts';
 import type { Recheck } from './memory/recheck.ts';
 import { targetKey, type Identity, type ThinkOptions } from './memory/story.ts';
@@ -113,7 +112,8 @@ async function drop(box: Box, level: 1 | 2 | 3, planned: StepReport): Promise<St
 
 const good: ReadonlySet<TargetResult> = new Set(['exited', 'killed', 'already_gone', 'removed', 'dropped']);
 
-function finished(report: StepReport, results: readonly ResultOf<object>[]): StepReport {
+/** The state of a step that has a result for every target it was sent with. */
+export function finished(report: StepReport, results: readonly ResultOf<object>[]): StepReport {
   const bad = results.filter((r) => !good.has(r.result));
   if (bad.length === 0) return { ...report, state: 'done' };
   const why = [...new Set(bad.map((r) => r.reason ?? wordsFor[r.result]))].slice(0, 3).join(' ');
@@ -135,34 +135,11 @@ export const wordsFor: Readonly<Record<TargetResult, string>> = {
   dropped: 'dropped',
 };
 
-/**
- * A step whose answer never came. What can be seen afterwards is told as seen: a process that is gone is gone, though
- * not by whose hand. What cannot be seen is unknown.
- */
-export function lostStep(
-  soFar: StepReport,
-  error: ReclaimError,
-  startTimes: ReadonlyMap<number, number> | null,
-): StepReport {
-  if (error.code !== 'ssh_lost' && error.code !== 'host_answer_cut' && error.code !== 'outcome_unknown') {
-    return { ...soFar, state: 'failed', reason: error.userText };
-  }
-  if (soFar.action !== 'kill' || startTimes === null) return { ...soFar, state: 'unknown', reason: error.userText };
-  const seen = soFar.targets.map((target) => {
-    if (target.result !== undefined) return target;
-    const gone = startTimes.get(target.pid) !== target.startTime;
-    return { ...target, result: gone ? ('already_gone' as const) : ('still_there' as const) };
-  });
-  const left = seen.filter((target) => target.result === 'still_there').length;
-  const found =
-    left === 0 ? 'A fresh look finds all of them gone.' : `A fresh look finds ${left} of ${seen.length} still there.`;
-  return { ...soFar, targets: seen, state: 'unknown', reason: `${error.userText} ${found}` };
-}
-
 /** How the run as a whole ended, from how its steps did. */
 export function outcomeOf(steps: readonly StepReport[], stopped: string | null): { outcome: Outcome; reason?: string } {
   const has = (state: StepReport['state']): boolean => steps.some((step) => step.state === state);
-  const why = steps.find((s) => s.state === 'unknown' || s.state === 'failed')?.reason ?? stopped;
+  const bad = steps.find((s) => s.state === 'unknown' || s.state === 'failed');
+  const why = (bad ?? steps.find((s) => s.state === 'not_run'))?.reason ?? stopped;
   const because = why === null ? {} : { reason: why };
   if (has('unknown')) return { outcome: 'unknown', ...because };
   if (steps.every((step) => step.state === 'skipped')) {

@@ -5,7 +5,7 @@
 import { randomBytes } from 'node:crypto';
 import { existsSync, readFileSync } from 'node:fs';
 import { fileURLToPath } from 'node:url';
-import type { Box, CollectOptions, KillOrder, Privilege, ResultOf, StepAnswer } from '../box.ts';
+import type { Box, CollectOptions, KillOrder, Privilege, ResultOf, RunJournal, StepAnswer } from '../box.ts';
 import type { Clock } from '../clock.ts';
 import { ReclaimError } from '../errors.ts';
 import {
@@ -32,17 +32,9 @@ export interface BoxOptions {
   readonly program?: string;
 }
 
-/** One line of the journal a run leaves on the box: what was begun, signalled, and how each target ended. */
-export interface JournalLine {
-  /** Hundredths of a second since that machine's boot. */
-  readonly at: number;
-  readonly words: readonly string[];
-}
-
-/** A box that can also tell what an earlier run did on it. Empty = that run changed nothing there. */
+/** A box that knows the name its effects are journaled under. */
 export interface JournaledBox extends Box {
   readonly run: string;
-  journal(run: string): Promise<JournalLine[]>;
 }
 
 interface Ask {
@@ -172,19 +164,31 @@ class ProgramBox implements JournaledBox {
     return this.#step('drop-caches', [`level ${level}`, 'seconds 120']);
   }
 
-  async journal(run: string): Promise<JournalLine[]> {
+  forRun(run: string): JournaledBox {
+    const box = new ProgramBox(this.#transport, { ...this.#options, run });
+    box.#program = this.#program;
+    box.#sudoRefused = this.#sudoRefused;
+    return box;
+  }
+
+  async journal(run: string, { seal = false } = {}): Promise<RunJournal> {
     const { frames } = await this.#ask({
       verb: 'journal',
-      lines: [`of ${run}`],
+      lines: [`of ${run}`, ...(seal ? ['seal yes'] : [])],
       timeoutMs: startedByTimeouts.memory,
       mutating: false,
     });
-    const text = Buffer.from(frames.find((f) => f.kind === 'journal')?.body ?? []).toString('utf8');
-    return text
+    const frame = frames.find((f) => f.kind === 'journal');
+    const state = (['running', 'ended', 'sealed'] as const).find((s) => s === frame?.words[0]);
+    if (frame === undefined || state === undefined) throw cutShort(this.host, false);
+    const lines = Buffer.from(frame.body)
+      .toString('utf8')
       .split('\n')
-      .map((line) => line.split(' '))
+      .map((line) => line.split(' ').filter((word) => word !== ''))
       .filter((words) => /^\d+$/.test(words[0] ?? ''))
       .map(([at, ...words]) => ({ at: Number(at), words }));
+    // Without the privilege this box is configured with, the journal is the login user's own, which proves no absence.
+    return { state: state === 'sealed' && this.#sudoRefused ? 'ended' : state, lines };
   }
 
   close(): Promise<void> {

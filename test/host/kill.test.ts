@@ -123,13 +123,25 @@ describe.each(shells)('kill under %s', (shell) => {
     const target = await crowd.named('ptxas');
     const box = realBox(shell);
     await box.kill(order([targetOf(target)]));
-    const journal = (await realBox(shell).journal(box.run)).map((line) => line.words.join(' '));
-    expect(journal).toEqual([
-      'begin kill',
+    const { state, lines } = await realBox(shell).journal(box.run);
+    expect(lines.map((line) => line.words.join(' '))).toEqual([
+      `begin kill ${target.pid} ${target.startTime} - -`,
       `signal 15 ${target.pid}:${target.startTime}`,
       `kill exited ${target.pid} ${target.startTime}`,
+      'end kill',
     ]);
-    expect(await box.journal('no-such-run')).toEqual([]);
+    expect(state).toBe('ended');
+    expect((await box.journal('no-such-run')).lines).toEqual([]);
+  });
+
+  it('closes a run for good when asked to, so that a request of it that comes late does nothing', async () => {
+    const target = await crowd.named('ptxas');
+    const box = realBox(shell);
+    expect(await realBox(shell).journal(box.run, { seal: true })).toEqual({ state: 'sealed', lines: [] });
+    await expect(box.kill(order([targetOf(target)]))).rejects.toThrow(/closed after its connection was lost/);
+    await expect(box.sync()).rejects.toThrow(/closed after/);
+    expect(isAlive(target)).toBe(true);
+    expect(words(await realBox(shell).kill(order([targetOf(target)])))).toEqual(['exited']);
   });
 
   it('lets one run act at a time and names the one that is at it', async () => {
@@ -140,6 +152,7 @@ describe.each(shells)('kill under %s', (shell) => {
     const second = realBox(shell).sync();
     await expect(second).rejects.toMatchObject({ code: 'host_busy' });
     await expect(second).rejects.toThrow(first.run);
+    expect((await realBox(shell).journal(first.run, { seal: true })).state).toBe('running');
     expect(words(await working)).toEqual(['killed']);
   });
 });
