@@ -136,7 +136,10 @@ describe('after the connection broke in a step', () => {
     for (const step of [kill, remove, segment, drop]) {
       const { box, asked } = found({ journals: [journal('ended', other), journal('sealed', other)] });
       const told = await learn(step, box);
-      expect(told.step).toMatchObject({ state: 'not_run', reason: expect.stringMatching(/nothing of it was done/) });
+      expect(told.step).toMatchObject({
+        state: 'not_run',
+        reason: expect.stringMatching(/nothing of it was done/) as string,
+      });
       expect(asked).toEqual(['run run1', 'journal', 'seal']);
     }
   });
@@ -176,7 +179,7 @@ describe('after the connection broke in a step', () => {
     const { box, asked } = found({ journals: [journal('ended', 'kill exited 5001 71')], ...over });
     const told = await learn(kill, box, more);
     expect(told.box).toBeNull();
-    expect(told.step).toMatchObject({ state: 'unknown', reason: expect.stringMatching(sentence) });
+    expect(told.step).toMatchObject({ state: 'unknown', reason: expect.stringMatching(sentence) as string });
     expect(results(told.step)).toEqual([undefined, undefined]);
     expect(asked.at(-1)).toBe('close');
   });
