@@ -77,7 +77,7 @@ describe('reclaim init', () => {
     ['a privilege there is not', ['--privilege', 'god'], [], /"god" is none of sudo, helper, root, none/],
     ['an approver by name', ['--approver', '@bo'], [], /"@bo" is no Slack id/],
     ['a user that is none', ['--user', 'a b'], [], /"a b" is not a Unix user name/],
-    ['a host that is none', ['--host', 'gpu box!=1'], [], /"box!", the address of gpu, is none\. Nothing was written/],
+    ['a host that is none', ['--host', 'gpu=box!'], [], /"box!", the address of gpu, is none\. Nothing was written/],
     ['a file that is not there', ['--from', 'nope'], [], /nope cannot be read \(there is no such file\)/],
   ])('says in a sentence what is wrong and writes nothing: %s', async (_what, args, answers, said) => {
     const { code, err } = await run(args, answers);
