@@ -10,7 +10,7 @@ export function cacheFindings(view: KernelView): Finding[] {
   return [pageCache(view), reclaimableSlab(view)].filter((finding) => finding !== null);
 }
 
-function pageCache({ facts, memory, accounting, outlook, dropLevel, freeWords }: KernelView): Finding | null {
+function pageCache({ facts, memory, accounting, outlook, dropLevel, freeWords, lustre }: KernelView): Finding | null {
   const kiB = classKiB(accounting, 'page_cache');
   if (kiB < noticeableKiB(memory.totalKiB)) return null;
   const { meminfo } = facts;
@@ -27,6 +27,9 @@ function pageCache({ facts, memory, accounting, outlook, dropLevel, freeWords }:
       `\`available\` (${sizeText(memory.availableKiB)}) counts it already: a drop moves ${rangeText(outlook.cache)} to \`free\` and adds ${gain < 1024 ? 'nothing' : `at most ${sizeText(gain)}`} to \`available\``,
       `\`free\` on this box prints ${freeWords}`,
       ...(dirty > 64 * 1024 ? [`${sizeText(dirty)} of it is not written to disk yet`] : []),
+      ...(lustre
+        ? ['Lustre keeps cache that the kernel does not count as available, so `available` may be higher']
+        : []),
       'only programs that wait for memory all the same would make it a problem (/proc/pressure/memory)',
     ],
   };

@@ -118,11 +118,13 @@ export function inferFormula(printed: PrintedFree | null, meminfo: Meminfo, low:
   if (printed === null || printed.totalKiB !== field(meminfo, 'MemTotal')) return { formula: usual, known: false };
   const misses = freeFormulas.map((formula) => {
     const ours = memoryBy(formula, meminfo, low);
+    const usedMiss = Math.abs(ours.usedKiB - printed.usedKiB);
     const cacheMiss = printed.buffCacheKiB === null ? 0 : Math.abs(ours.buffCacheKiB - printed.buffCacheKiB);
-    return { formula, miss: Math.abs(ours.usedKiB - printed.usedKiB) + cacheMiss };
+    return { formula, usedMiss, miss: usedMiss + cacheMiss };
   });
   const best = misses.reduce((a, b) => (b.miss < a.miss ? b : a));
-  return best.miss <= Math.max(65_536, printed.totalKiB * 0.01)
+  // Vendors count more or less as cache under the same `used` (SLES adds reclaimable slab in 3.3.9).
+  return best.usedMiss <= Math.max(65_536, printed.totalKiB * 0.01)
     ? { formula: best.formula, known: true }
     : { formula: usual, known: false };
 }

@@ -87,10 +87,12 @@ function pageTables({ facts, memory, accounting }: KernelView): Finding | null {
   );
 }
 
-function hugePages({ facts, memory, accounting }: KernelView): Finding | null {
+function hugePages({ facts, memory, accounting, mappedHugeKiB }: KernelView): Finding | null {
   const kiB = classKiB(accounting, 'hugepages');
   if (kiB < noticeableKiB(memory.totalKiB)) return null;
   const { pools, spareKiB } = facts.hugePages;
+  const usedKiB = pools.reduce((sum, pool) => sum + Math.max(0, pool.total - pool.free) * pool.pageKiB, 0);
+  const unmappedKiB = mappedHugeKiB === null ? 0 : usedKiB - mappedHugeKiB;
   return {
     class: 'hugepages',
     kiB,
@@ -105,6 +107,11 @@ function hugePages({ facts, memory, accounting }: KernelView): Finding | null {
       spareKiB > 0
         ? `${sizeText(spareKiB)} is in no use and promised to nobody: an admin can lower nr_hugepages by that much, if no DPDK, storage or database service counts on it`
         : 'every page is in use or promised, so lowering the pool would take it from a program',
+      ...(unmappedKiB >= noticeableKiB(memory.totalKiB)
+        ? [
+            `${sizeText(unmappedKiB)} of them is in use but mapped by no process whose status was read: files left in /dev/hugepages keep theirs, and deleting those gives pages back to the pool, not to free memory`,
+          ]
+        : []),
       'dropping caches or killing processes gives none of it back',
     ],
   };

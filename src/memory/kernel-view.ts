@@ -18,6 +18,9 @@ export interface KernelView {
   /** What speaks for a GPU driver on the box, in words; null when nothing does. */
   readonly gpu: string | null;
   readonly zfs: boolean;
+  readonly lustre: boolean;
+  /** Huge pages that the processes whose status was read map; null when too little was seen. */
+  readonly mappedHugeKiB: number | null;
   /** What `used` means in the `free` of this box. */
   readonly freeWords: string;
 }

@@ -47,6 +47,8 @@ export interface ProcessStory {
   readonly partial: readonly string[];
   /** KiB of private memory in live work. */
   readonly liveKiB: number;
+  /** KiB of huge pages that processes map, of those whose status was read. */
+  readonly hugetlbKiB?: number;
   /** False when so little of the processes was visible that nothing may be called lingering. */
   readonly sighted: boolean;
 }

@@ -1,7 +1,7 @@
 /** Facts to plan: the one entry of the memory engine. Pure, and never throws: every capture that passes its schema gets an answer. */
 import { account } from './accounting.ts';
 import { commandText, fileText } from './blob.ts';
-import type { Capture, Finding } from './contract.ts';
+import type { Capture, Finding, Verdict } from './contract.ts';
 import { readFacts, type MemoryFacts } from './facts.ts';
 import { formulaWords, inferFormula, memoryBy, parseFreeOutput } from './free.ts';
 import { kernelFindings } from './kernel-findings.ts';
@@ -11,7 +11,7 @@ import { lowestLevel, predictDrop, type DropLevel, type DropOutlook } from './pr
 import { tellProcessStory } from './processes/story.ts';
 import { escapeText } from './redact.ts';
 import type { DraftStep, ProcessStory, ThinkOptions, Thought } from './story.ts';
-import { judgeEvidence, type Evidence } from './verdict.ts';
+import { isStrangeSlab, judgeEvidence, type Evidence } from './verdict.ts';
 
 export const defaultThinkOptions: ThinkOptions = {
   protect: [],
@@ -33,10 +33,11 @@ export function judge(capture: Capture, told: ProcessStory): Thought {
   const memory = memoryBy(formula, facts.meminfo, facts.lowWatermarkKiB);
   const accounting = account(facts);
   const outlook = predictDrop(facts);
-  const partial = [...story.partial, ...memoryPartial(facts)];
+  const partial = [...story.partial, ...memoryPartial(capture, facts)];
 
   const freeWords = `${formulaWords[formula]}${known ? '' : '; assumed, as its own output was not read'}`;
-  const look = { facts, memory, accounting, outlook, freeWords, ...surroundings(capture, facts) };
+  const mappedHugeKiB = story.sighted ? (story.hugetlbKiB ?? null) : null;
+  const look = { facts, memory, accounting, outlook, freeWords, mappedHugeKiB, ...surroundings(capture, facts) };
   const findingsWith = (dropLevel: DropLevel | null): Finding[] =>
     [...story.findings, ...kernelFindings({ ...look, dropLevel })].sort((a, b) => b.kiB - a.kiB);
   const evidence: Evidence = {
@@ -47,9 +48,10 @@ export function judge(capture: Capture, told: ProcessStory): Thought {
     sighted: story.sighted,
     partial,
     formulaKnown: known,
+    uptimeSeconds: uptimeOf(capture),
   };
   const judgement = judgeEvidence(evidence);
-  const drop = dropStep(outlook, story.steps.length > 0, judgement.verdict);
+  const drop = dropStep(outlook, story.steps.length > 0, occasionOf(judgement.verdict, evidence));
   const steps = drop === null ? story.steps : [...story.steps, drop];
   return {
     diagnosis: {
@@ -88,7 +90,18 @@ function withoutSteps(story: ProcessStory): ProcessStory {
   };
 }
 
-function memoryPartial({ meminfo }: MemoryFacts): string[] {
+function memoryPartial(capture: Capture, { meminfo }: MemoryFacts): string[] {
+  const total = meminfo.get('MemTotal');
+  const mounts = fileText(capture, '/proc/mounts') ?? '';
+  const borrowed =
+    /^\S+ \/proc\/meminfo fuse\.lxcfs /m.test(mounts) || (meminfo.get('Shmem') ?? 0) > (total ?? Infinity);
+  return [...missingFigures({ meminfo }), ...(borrowed ? [borrowedFigures] : [])];
+}
+
+const borrowedFigures =
+  'These are the figures of a container, mixed with those of its host (lxcfs): only total, free and used are its own.';
+
+function missingFigures({ meminfo }: Pick<MemoryFacts, 'meminfo'>): string[] {
   if (!meminfo.has('MemTotal')) return ['The memory figures (/proc/meminfo) could not be read.'];
   if (!meminfo.has('MemFree')) return ['The memory figures (/proc/meminfo) are cut short.'];
   return meminfo.has('MemAvailable')
@@ -101,21 +114,33 @@ const worthOfferingKiB = 64 * 1024;
 /** …and alone only when it likely moves this much. */
 const worthAskingKiB = 1024 * 1024;
 
+/** What a drop would be for. Beside memory that no drop gives back, an offer to drop something else only misleads. */
+function occasionOf(verdict: Verdict, { findings, memory }: Evidence): 'cache' | 'slab' | null {
+  if (verdict === 'nothing_to_reclaim') return 'cache';
+  return verdict === 'not_a_process' && findings.some((f) => isStrangeSlab(f, memory)) ? 'slab' : null;
+}
+
 function dropStep(
   outlook: DropOutlook,
   beside: boolean,
-  verdict: string,
+  occasion: 'cache' | 'slab' | null,
 ): Extract<DraftStep, { action: 'drop_caches' }> | null {
-  const level = lowestLevel(outlook);
+  const level = occasion === 'slab' ? 2 : lowestLevel(outlook);
   if (level === null) return null;
   const { free, available } = outlook.gain(level);
-  const alone = verdict === 'nothing_to_reclaim' || verdict === 'not_a_process';
-  const worthIt = beside ? free.low >= worthOfferingKiB : alone && (free.low + free.high) / 2 >= worthAskingKiB;
+  const worthIt = beside
+    ? free.low >= worthOfferingKiB
+    : occasion !== null && (free.low + free.high) / 2 >= worthAskingKiB;
   if (!worthIt) return null;
   return { action: 'drop_caches', targets: [{ level }], expectedFreeKiB: free, expectedAvailableKiB: available };
 }
 
-type Surroundings = Pick<KernelView, 'kernelRelease' | 'gpu' | 'zfs'>;
+function uptimeOf(capture: Capture): number | null {
+  const seconds = /^(\d{1,12}(?:\.\d+)?) /.exec(fileText(capture, '/proc/uptime') ?? '')?.[1];
+  return seconds === undefined ? null : Number(seconds);
+}
+
+type Surroundings = Pick<KernelView, 'kernelRelease' | 'gpu' | 'zfs' | 'lustre'>;
 
 function surroundings(capture: Capture, facts: MemoryFacts): Surroundings {
   const release = fileText(capture, '/proc/sys/kernel/osrelease')?.trim();
@@ -124,6 +149,7 @@ function surroundings(capture: Capture, facts: MemoryFacts): Surroundings {
   return {
     kernelRelease: release === undefined || release === '' ? null : escapeText(release, 60),
     gpu: gpuSign(capture),
+    lustre: /^\S+ \S+ lustre /m.test(mounts),
     zfs: zfsSlab || facts.arc !== null || /^\S+ \S+ zfs /m.test(mounts) || hasArcstats(capture),
   };
 }

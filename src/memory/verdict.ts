@@ -12,6 +12,8 @@ export interface Evidence {
   readonly sighted: boolean;
   readonly partial: readonly string[];
   readonly formulaKnown: boolean;
+  /** Null when the box did not tell. */
+  readonly uptimeSeconds: number | null;
 }
 
 export type Judgement = Pick<Diagnosis, 'verdict' | 'headline' | 'confidence'>;
@@ -40,13 +42,16 @@ const kernelHeld: readonly FindingClass[] = [
   'unaccounted',
 ];
 
-function kernelFindingsOf({ findings, memory }: Evidence): Finding[] {
-  return findings.filter(
-    (f) =>
-      kernelHeld.includes(f.class) ||
-      // Reclaimable in name, yet when it is a large part of the box people see it as missing.
-      (f.class === 'reclaimable_slab' && f.kiB > memory.totalKiB * strangeShare),
-  );
+/** Files of a RAM disk stay until somebody deletes them, whoever runs. Those in /dev/shm belong to the programs that use them. */
+const onRamDisk = ({ class: name, paths }: Finding): boolean =>
+  name === 'tmpfs_files' && paths?.[0] !== undefined && !paths[0].startsWith('/dev/shm');
+
+/** Reclaimable in name, yet when it is a large part of the box people see it as missing. */
+export const isStrangeSlab = ({ class: name, kiB }: Finding, { totalKiB }: Memory): boolean =>
+  name === 'reclaimable_slab' && kiB > totalKiB * strangeShare;
+
+function heldOutsideProcesses({ findings, memory }: Evidence): Finding[] {
+  return findings.filter((f) => kernelHeld.includes(f.class) || onRamDisk(f) || isStrangeSlab(f, memory));
 }
 
 const sumOf = (findings: readonly Finding[]): number => findings.reduce((sum, f) => sum + f.kiB, 0);
@@ -63,7 +68,7 @@ function verdictOf(evidence: Evidence): Verdict {
   const lingering = sumOf(lingeringFindings(findings));
   if (lingering > 0) return lingering > total * 0.1 && liveKiB > total * 0.1 ? 'mixed' : 'lingering';
 
-  const kernelKiB = Math.min(sumOf(kernelFindingsOf(evidence)), total);
+  const kernelKiB = Math.min(sumOf(heldOutsideProcesses(evidence)), total);
   const held = sighted ? liveKiB : processKiB;
   const short = memory.availableKiB < total * enoughShare;
   if (kernelKiB > total * (short ? 0.1 : strangeShare) && kernelKiB >= held) return 'not_a_process';
@@ -96,14 +101,18 @@ const headlines: Readonly<Record<Verdict, (evidence: Evidence) => string>> = {
     return `Real usage: live work holds ${sizeText(liveKiB)}${who ? `, most of it ${who}'s` : ''}; ${availableWords(evidence)}. Nothing is left over; only its owners can free it.`;
   },
   not_a_process: (evidence) => {
-    const kernel = kernelFindingsOf(evidence);
+    const kernel = heldOutsideProcesses(evidence);
     const names = kernel.slice(0, 2).map((f) => `${words[f.class] ?? f.class} ${sizeText(f.kiB)}`);
-    return `Not a process: ${names.join(', ')} of ${sizeText(evidence.memory.totalKiB)}. Killing anything will not help; ${availableWords(evidence)}.`;
+    const deleting = kernel.some(onRamDisk) ? ', deleting those files does' : '';
+    return `Not a process: ${names.join(', ')} of ${sizeText(evidence.memory.totalKiB)}. Killing anything will not help${deleting}; ${availableWords(evidence)}.`;
   },
   nothing_to_reclaim: (evidence) => {
     const cache = evidence.findings.find((f) => f.class === 'page_cache');
     const kept = cache === undefined ? '' : ` ${sizeText(cache.kiB)} is file cache, which programs get when they ask.`;
-    return `Nothing to reclaim: ${availableWords(evidence)} (${percentOf(evidence.memory.availableKiB, evidence.memory.totalKiB)} %).${kept}`;
+    const small = evidence.findings.filter((f) => givesBack.includes(f.action));
+    const listed = small.length === 0 ? '' : ` Small leftovers of ${sizeText(sumOf(small))} are listed all the same.`;
+    const share = percentOf(evidence.memory.availableKiB, evidence.memory.totalKiB);
+    return `Nothing to reclaim: ${availableWords(evidence)} (${share} %).${kept}${listed}${startedWords(evidence)}`;
   },
   unknown: (evidence) => {
     if (evidence.memory.totalKiB === 0)
@@ -112,6 +121,12 @@ const headlines: Readonly<Record<Verdict, (evidence: Evidence) => string>> = {
     return `Unknown: ${sizeText(evidence.processKiB)} belongs to processes we cannot judge. ${missing} ${capital(availableWords(evidence))}.`;
   },
 };
+
+/** Whatever an alert from before the start was about is gone. */
+const startedWords = ({ uptimeSeconds }: Evidence): string =>
+  uptimeSeconds === null || uptimeSeconds >= 3600
+    ? ''
+    : ` The box was started ${Math.round(uptimeSeconds / 60)} min ago; what filled it before that is gone.`;
 
 const capital = (text: string): string => text.charAt(0).toUpperCase() + text.slice(1);
 
@@ -143,7 +158,7 @@ const words: Partial<Record<FindingClass, string>> = {
   stale_sysv_shm: 'stale SysV shared memory',
   tmpfs_files: 'files in memory (tmpfs)',
   unreclaimable_slab: 'kernel slab',
-  reclaimable_slab: 'kernel file-name cache',
+  reclaimable_slab: 'cache of file names',
   percpu: 'per-CPU kernel memory',
   hugepages: 'huge page pool',
   zfs_arc: 'ZFS cache (ARC)',

@@ -63,6 +63,10 @@ export interface BoxSpec {
   /** pid 1 is this program; `systemd` when not said. */
   init?: string;
   omitCommands?: string[];
+  /** Any other files of the box, over those made here. */
+  files?: Record<string, string>;
+  /** Any other commands and what they print, over those made here. */
+  commands?: Record<string, string>;
 }
 
 export const uptimeSeconds = 1_600_000;
@@ -193,6 +197,8 @@ export function makeBox(spec: BoxSpec = {}): Capture {
   files['/proc/sysvipc/shm'] =
     '       key      shmid perms                  size  cpid  lpid nattch   uid   gid  cuid  cgid      atime      dtime      ctime                   rss                  swap\n' +
     (spec.sysv ?? '');
+  Object.assign(files, spec.files);
+  if (spec.files?.['/proc/meminfo'] !== undefined) later['/proc/meminfo'] = spec.files['/proc/meminfo'];
   return {
     capture: 1,
     host: 'gpu-box-3',
@@ -275,6 +281,7 @@ function commandsOf(spec: BoxSpec, links: string[], holders: string[]): Capture[
         `Filesystem     1K-blocks     Used Available Use% Mounted on\ntmpfs 200000000 ${used} ${200_000_000 - used} 1% /dev/shm\n`,
     ),
     'dmesg oom': said(''),
+    ...Object.fromEntries(Object.entries(spec.commands ?? {}).map(([name, stdout]) => [name, said(stdout)])),
   };
   return Object.fromEntries(Object.entries(commands).filter(([name]) => !(spec.omitCommands ?? []).includes(name)));
 }

@@ -22,6 +22,21 @@ export function parseComputeApps(text: string): GpuUse {
   return { byPid };
 }
 
+export interface GpuCard {
+  readonly index: number;
+  readonly usedMiB: number;
+  readonly totalMiB: number;
+}
+
+/** `index, memory.used, memory.total, utilization.gpu`; a card that does not tell both sizes (`[N/A]`) is left out. */
+export function parseCards(text: string): GpuCard[] {
+  return text.split('\n').flatMap((line) => {
+    const [index, usedMiB, totalMiB] = line.split(',').map((cell) => integerOf(cell.trim().replace(/ MiB$/, '')));
+    const told = index != null && usedMiB != null && totalMiB != null && usedMiB >= 0 && usedMiB <= totalMiB;
+    return told ? [{ index, usedMiB, totalMiB }] : [];
+  });
+}
+
 /** What was printed before a time limit cut it off is still true. */
 export const readGpuUse = (capture: Capture): GpuUse =>
   parseComputeApps(commandOf(capture, 'nvidia-smi compute-apps').text);

@@ -98,10 +98,13 @@ export interface Listings {
   readonly users: ReadonlyMap<number, string>;
   readonly slurm: ReadonlyMap<string, SlurmJob> | null;
   readonly containers: readonly { readonly id: string; readonly name: string }[];
+  /** Whether docker answered, be it with an empty list. */
+  readonly containersKnown: boolean;
 }
 
 export function readListings(capture: Capture): Listings {
   const holders = commandOf(capture, 'fd holders');
+  const docker = commandOf(capture, 'docker ps');
   return {
     links: parseLinks(commandOf(capture, 'links')),
     holders: parseHolders(holders),
@@ -109,6 +112,7 @@ export function readListings(capture: Capture): Listings {
     sessions: parseSessions(commandOf(capture, 'sessions')),
     users: parseUsers(commandOf(capture, 'users')),
     slurm: parseSlurm(commandOf(capture, 'slurm jobs')),
-    containers: parseDocker(commandOf(capture, 'docker ps')),
+    containers: parseDocker(docker),
+    containersKnown: docker.answered,
   };
 }

@@ -119,6 +119,7 @@ function restFinding(world: World, home: Home, procs: readonly Proc[], telling: 
       ? `${count(busy.length, 'process', 'processes')} of it used CPU during the look`
       : idleWords(world, procs),
     ...shortList(life, 2).map((sign) => `alive: ${sign}`),
+    ...unlistedLine(world, big),
     ...(kind === 'idle_owned' ? signs.map((sign) => `but ${sign}`) : []),
     ...gpuLine(world.gpu, procs),
     ...lockedLine(procs),
@@ -134,6 +135,16 @@ function restFinding(world: World, home: Home, procs: readonly Proc[], telling: 
     processes: procs.slice(0, 50).map(refOf),
   };
   return { finding, step: null, procs };
+}
+
+/** A second daemon or a rootless one may own it: no proof that it is left over, but worth a question. */
+function unlistedLine(world: World, proc: Proc | undefined): string[] {
+  const { containers, containersKnown } = world.table.listings;
+  if (proc?.keeper.kind !== 'container' || proc.keeper.runtime !== 'docker' || !containersKnown) return [];
+  const id = proc.keeper.id.slice(0, 12);
+  return containers.some((c) => c.id.startsWith(id))
+    ? []
+    : ['but `docker ps` does not list this container: it was removed, or belongs to another daemon'];
 }
 
 type RestClass = 'live_job' | 'idle_daemon' | 'idle_owned';

@@ -6,7 +6,7 @@ import { sum } from './predict.ts';
 import { parseDf, parseShmFiles, parseSysv, type ShmFile, type SysvSegment, type Tmpfs } from './shared.ts';
 import { fileInUse, holdersByPath } from './shm-holders.ts';
 import type { World } from './signs.ts';
-import { shortList, worthALineKiB, type Telling } from './steps.ts';
+import { shortList, worthALineKiB, worthAStepKiB, type Telling } from './steps.ts';
 import { byOwner, ownerOf, removalRange } from './shm-owners.ts';
 import { sysvFindings } from './sysv-findings.ts';
 import { commandOf, textOf } from './text.ts';
@@ -89,7 +89,7 @@ function staleFiles(world: World, files: readonly ShmFile[], telling: Telling): 
     class: 'stale_shm',
     kiB,
     reclaimableKiB: range,
-    action: 'remove_files',
+    action: kiB < worthAStepKiB ? 'none' : 'remove_files',
     evidence,
     paths: sorted.slice(0, 200).map((file) => escapeText(file.path, 200)),
   };
@@ -99,7 +99,7 @@ function staleFiles(world: World, files: readonly ShmFile[], telling: Telling): 
     expectedFreeKiB: range,
     expectedAvailableKiB: range,
   };
-  return { finding, step, procs: [] };
+  return { finding, step: kiB < worthAStepKiB ? null : step, procs: [] };
 }
 
 function usedFiles(world: World, files: readonly (readonly [ShmFile, string])[]): Told[] {

@@ -4,6 +4,7 @@ import { targetKey, type Identity, type ProcessStory, type ThinkOptions } from '
 import { buildFindings } from './build-findings.ts';
 import { driverFindings } from './driver-findings.ts';
 import { lastShmOf } from './last-shm.ts';
+import { sum } from './predict.ts';
 import { restFindings } from './rest.ts';
 import { readShared, shmFindings } from './shm-findings.ts';
 import { look } from './sight.ts';
@@ -48,6 +49,7 @@ export function tellProcessStory(capture: Capture, options: ThinkOptions): Proce
     identities,
     partial,
     liveKiB: privateSum(world.table.all.filter((proc) => !proc.own && !spoken.has(proc))),
+    hugetlbKiB: sum(world.table.all, (proc) => proc.status?.hugetlbKiB ?? 0),
     sighted,
   };
 }

@@ -6,7 +6,7 @@ import type { SysvSegment } from './shared.ts';
 import { segmentUse } from './shm-holders.ts';
 import { byOwner, ownerOf, removalRange } from './shm-owners.ts';
 import type { World } from './signs.ts';
-import { shortList, worthALineKiB } from './steps.ts';
+import { shortList, worthALineKiB, worthAStepKiB } from './steps.ts';
 import type { Told } from './told.ts';
 import { ageWords, count, sizeWords } from './words.ts';
 
@@ -90,7 +90,7 @@ function staleFinding(world: World, segments: readonly SysvSegment[], now: numbe
     class: 'stale_sysv_shm',
     kiB,
     reclaimableKiB: range,
-    action: 'ipcrm',
+    action: kiB < worthAStepKiB ? 'none' : 'ipcrm',
     evidence,
     paths: segments.map((segment) => `shmid ${segment.shmid}`),
   };
@@ -100,5 +100,5 @@ function staleFinding(world: World, segments: readonly SysvSegment[], now: numbe
     expectedFreeKiB: range,
     expectedAvailableKiB: range,
   };
-  return { finding, step, procs: [] };
+  return { finding, step: kiB < worthAStepKiB ? null : step, procs: [] };
 }
