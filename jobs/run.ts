@@ -11,6 +11,7 @@ import { thinkOptions } from '../src/look.ts';
 import type { RunReport } from '../src/memory/contract.ts';
 import { defineJob } from '../src/queue/define-job.ts';
 import { leaseMs, leaseRenewMs } from '../src/requests/state.ts';
+import type { RequestService } from '../src/requests/service.ts';
 import type { RequestRecord } from '../src/requests/types.ts';
 
 export const runJob = defineJob({
@@ -18,18 +19,29 @@ export const runJob = defineJob({
   payload: z.object({ requestId: z.string() }),
   options: { attempts: 1, mutating: true, concurrency: 8, timeoutMs: 30 * 60_000 },
   async run({ requestId }, deps, signal) {
-    const record = await deps.requests.claim(requestId, deps.instance);
-    if (record?.run === undefined) return;
-    await new Run(deps, record, record.run.id, signal).toItsEnd();
+    await runApproved(requestId, deps, signal);
   },
 });
+
+/** All a run needs; the command line runs what it was allowed to by the same code as a worker. */
+export interface RunDeps extends Pick<Deps, 'config' | 'clock' | 'log' | 'instance' | 'openBox' | 'store'> {
+  readonly requests: Pick<RequestService, 'claim' | 'progress' | 'finish' | 'abandon'>;
+}
+
+/** False when the request is not this process's to run: somebody else has it, or it may not run (any more). */
+export async function runApproved(requestId: string, deps: RunDeps, signal: AbortSignal): Promise<boolean> {
+  const record = await deps.requests.claim(requestId, deps.instance);
+  if (record?.run === undefined) return false;
+  await new Run(deps, record, record.run.id, signal).toItsEnd();
+  return true;
+}
 
 /** Long enough for a worker that lost its store for a moment to still write down what it did. */
 const finishTries = 20;
 const finishPauseMs = 1_000;
 
 class Run {
-  readonly #deps: Deps;
+  readonly #deps: RunDeps;
   readonly #record: RequestRecord;
   readonly #id: string;
   readonly #lock: string;
@@ -38,7 +50,7 @@ class Run {
   readonly #signal: AbortSignal;
   #renewedAt: number;
 
-  constructor(deps: Deps, record: RequestRecord, id: string, signal: AbortSignal) {
+  constructor(deps: RunDeps, record: RequestRecord, id: string, signal: AbortSignal) {
     this.#deps = deps;
     this.#record = record;
     this.#id = id;

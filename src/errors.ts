@@ -78,6 +78,9 @@ export const errorTable = {
 
 export type ErrorCode = keyof typeof errorTable;
 
+/** For codes that were written down or came over a wire. */
+export const isErrorCode = (code: string): code is ErrorCode => Object.hasOwn(errorTable, code);
+
 export class ReclaimError extends Error {
   override readonly name = 'ReclaimError';
   readonly code: ErrorCode;

@@ -36,7 +36,7 @@ export const commands: Readonly<Record<string, Entry>> = {
     load: async () => (await import('./trust.ts')).trustCommand,
   },
   receipt: {
-    summary: 'verify the receipt of a run, offline',
+    summary: 'verify the receipt of a run, or an exported audit log, offline',
     load: async () => (await import('./receipt.ts')).receiptCommand,
   },
   serve: {

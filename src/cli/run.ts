@@ -2,13 +2,15 @@
  * `reclaim run HOST`: the whole job from a terminal, under the same policy as in the channel. Looks, shows the plan,
  * asks, acts, measures. `--dry-run` is the same path without the effects.
  */
+import { pino } from 'pino';
+import { runApproved } from '../../jobs/run.ts';
 import { act, type Order } from '../act.ts';
 import type { Box } from '../box.ts';
 import { openRecords, type Records } from '../compose.ts';
 import { findHost } from '../config/hosts.ts';
 import { loadConfig } from '../config/load.ts';
 import type { Config } from '../config/schema.ts';
-import { asReclaimError, exitCodes, ReclaimError } from '../errors.ts';
+import { asReclaimError, exitCodes, isErrorCode, ReclaimError } from '../errors.ts';
 import { look, thinkOptions } from '../look.ts';
 import type { Outcome, RunReport } from '../memory/contract.ts';
 import { renderReport } from '../memory/render.ts';
@@ -72,105 +74,123 @@ async function dryRun(shared: Shared, box: Box, open: Open): Promise<number> {
 }
 
 async function reclaim(shared: Shared, box: Box, open: Open): Promise<number> {
-  const { requests, store } = shared.records;
+  const { requests } = shared.records;
   const person = personAtTerminal(shared.config);
   const asked = await requests.ask({ host: shared.host, requester: person, surface: 'cli' });
-  if (asked.existing) {
-    throw new ReclaimError(
-      'request_open',
-      `${shared.host} already has an open request (${asked.record.id}, ${asked.record.state}), so no second one was made. Decide or cancel that one first.`,
-    );
+  if (asked.existing) throw new ReclaimError('request_open', openAlready(asked.record));
+  const { record, thought } = await lookFor(shared, asked.record.id, box);
+  show(shared, thought);
+  if (record.state !== 'pending') return end(shared, nothingToDo(shared.host, thought, record.id, record));
+  try {
+    await decide(shared, record, person);
+  } catch (thrown) {
+    const error = asReclaimError(thrown);
+    if (shared.json && error.exitCode === exitCodes.notAllowed) {
+      shared.io.out(json(unchanged(thought, { request: record.id, outcome: 'refused', reason: error.userText })));
+    }
+    throw error;
   }
-  const { id } = asked.record;
-  let record: RequestRecord;
-  let thought: Thought;
+  await box.close();
+  return await runHere(shared, record.id, open);
+}
+
+function openAlready({ host, id, state, requester, run, updatedAt }: RequestRecord): string {
+  if (state === 'running' && run !== undefined) {
+    return `${host} is being worked on by run ${run.id} of request ${id} (asked for by @${requester.id}, started ${run.startedAt}), so no second one was made. Its card shows every step; reclaim history ${host} shows how it ended.`;
+  }
+  return `${host} already has an open request (${id} by @${requester.id}, ${state} since ${updatedAt}), so no second one was made. Decide or cancel that one first.`;
+}
+
+async function lookFor(shared: Shared, id: string, box: Box): Promise<{ record: RequestRecord; thought: Thought }> {
+  const { requests, store } = shared.records;
   try {
     const first = await look(box, thinkOptions(shared.config.policy, []));
-    const kept = await store.kept(shared.host, first.thought.bootId);
-    const wishes = kept.map((k) => k.target);
-    thought =
-      wishes.length === 0 ? first.thought : (await look(box, thinkOptions(shared.config.policy, wishes))).thought;
-    record = await requests.looked(id, { thought, hostKey: box.hostKey });
+    const wishes = (await store.kept(shared.host, first.thought.bootId)).map((k) => k.target);
+    const { thought } = wishes.length === 0 ? first : await look(box, thinkOptions(shared.config.policy, wishes));
+    return { thought, record: await requests.looked(id, { thought, hostKey: box.hostKey }) };
   } catch (thrown) {
     const error = asReclaimError(thrown);
     await requests.lookFailed(id, error.code, error.userText);
     throw error;
   }
-  show(shared, thought);
-  if (record.state !== 'pending') return end(shared, nothingToDo(shared.host, thought, id, record));
-  record = await decide(shared, record, person);
-  return runApproved(shared, record, box, open);
 }
 
-/** The question, and the answer as a vote. Rejects when the policy says no; the request is then withdrawn. */
-async function decide(shared: Shared, record: RequestRecord, person: Person): Promise<RequestRecord> {
+/** The question, and the answer as a vote. Rejects when it may not run (yet); what nobody else can decide is withdrawn. */
+async function decide(shared: Shared, record: RequestRecord, person: Person): Promise<void> {
   const { requests } = shared.records;
+  const withdraw = () => requests.cancel(record.id, person, 'cli').catch(() => undefined);
   const steps = record.plan?.steps ?? [];
   const processes = steps.reduce((n, step) => n + (step.action === 'kill' ? step.targets.length : 0), 0);
   const what = processes === 0 ? 'this plan' : `this plan (${processes} processes end)`;
   const answer = shared.yes ? 'yes' : await shared.io.ask(`Do ${what} on ${shared.host}? Type yes to go on: `);
   if (answer?.trim().toLowerCase() !== 'yes') {
-    await requests.cancel(record.id, person, 'cli');
+    await withdraw();
     const why =
       answer === null ? 'Nobody can be asked here (no terminal); --yes answers for you.' : 'You did not say yes.';
     throw new ReclaimError('not_allowed', `${why} Nothing was done.`);
   }
+  let decided: RequestRecord;
   try {
     const vote = { id: record.id, person, surface: 'cli', verdict: 'approve' } as const;
-    const decided = await requests.decide(
+    decided = await requests.decide(
       record.digest === undefined ? vote : { ...vote, digest: record.digest },
       configDirectory(shared.config),
     );
-    if (decided.state === 'approved') return decided;
-    throw new ReclaimError(
-      'not_allowed',
-      `Your approval counts, but this plan needs ${decided.required} people (${decided.requiredWhy}), so nothing was done. Use /reclaim ${shared.host} in Slack, where the others can agree.`,
-    );
   } catch (thrown) {
-    await requests.cancel(record.id, person, 'cli').catch(() => undefined);
+    await withdraw();
     throw thrown;
   }
+  if (decided.state === 'approved') return;
+  const counts = `Your approval counts, but ${decided.requiredWhy} Nothing was done yet.`;
+  const { channel } = shared.config.alerts;
+  if (channel === undefined) {
+    await withdraw();
+    throw new ReclaimError(
+      'not_allowed',
+      `${counts} The request was withdrawn, because alerts.channel names no channel to ask the others in. Use /reclaim ${shared.host} in Slack.`,
+    );
+  }
+  await requests.handOver(record.id, person, channel);
+  throw new ReclaimError(
+    'not_allowed',
+    `${counts} Request ${record.id} waits in Slack channel ${channel} for the others until ${decided.pendingUntil ?? 'it expires'}, and starts by itself when enough agree.`,
+  );
 }
 
-async function runApproved(shared: Shared, record: RequestRecord, box: Box, open: Open): Promise<number> {
-  const { requests } = shared.records;
-  const claimed = await requests.claim(record.id, shared.records.instance);
-  const { run, plan, bootId, hostKey } = claimed ?? {};
-  if (claimed === null || run === undefined || plan == null || bootId === undefined || hostKey === undefined) {
-    throw new ReclaimError('request_closed', 'Another process holds this request now, so nothing was done here.');
-  }
-  const order: Order = {
-    ...base(shared),
-    run: run.id,
-    request: record.id,
-    plan,
-    identities: claimed.identities,
-    bootId,
-    hostKey,
-    dryRun: false,
-  };
-  try {
-    const report = await act(box, order, {
+/** The same run as a worker's: claimed once, its lease renewed, one at a time on a host. */
+async function runHere(shared: Shared, id: string, open: Open): Promise<number> {
+  const { config, io } = shared;
+  const { requests, store, instance } = shared.records;
+  const ran = await runApproved(
+    id,
+    {
+      config,
+      store,
+      instance,
       clock: systemClock,
-      reopen: open,
-      progress: async (soFar, doing) => {
-        if (doing !== null) shared.io.err(`  ${doing} …\n`);
-        return requests.progress(record.id, run.id, doing, soFar);
+      log: pino({ level: 'silent' }),
+      openBox: open,
+      requests: {
+        claim: (...args) => requests.claim(...args),
+        finish: (...args) => requests.finish(...args),
+        abandon: (...args) => requests.abandon(...args),
+        progress: (...[request, run, doing, report]) => {
+          if (doing !== null) io.err(`  ${doing} …\n`);
+          return requests.progress(request, run, doing, report);
+        },
       },
-    });
-    await requests.finish(record.id, run.id, report);
-    return end(shared, report);
-  } catch (thrown) {
-    const error = asReclaimError(thrown);
-    await requests.abandon(record.id, run.id, 'failed', error.code, error.userText);
-    throw error;
-  }
+    },
+    io.signal,
+  );
+  const record = await store.get(id);
+  const report = record?.run?.report;
+  if (ran && report !== undefined) return end(shared, report);
+  const code = record?.errorCode ?? 'request_closed';
+  throw new ReclaimError(
+    isErrorCode(code) ? code : 'internal',
+    record?.reason ?? 'The request is not there any more. Nothing was done.',
+  );
 }
-
-const base = (shared: Shared): Pick<Order, 'options' | 'graceMs'> => ({
-  options: thinkOptions(shared.config.policy, []),
-  graceMs: shared.config.policy.grace,
-});
 
 function orderFor(
   shared: Shared,
@@ -180,24 +200,28 @@ function orderFor(
   if (plan === null) throw new ReclaimError('internal', 'There is no plan to act on. Nothing was done.');
   const { run, request, hostKey, dryRun } = of;
   const { identities, bootId } = of.thought;
-  return { ...base(shared), run, request, plan, identities, bootId, hostKey, dryRun };
+  const { policy } = shared.config;
+  const acting = { options: thinkOptions(policy, []), graceMs: policy.grace };
+  return { ...acting, run, request, plan, identities, bootId, hostKey, dryRun };
 }
 
 function nothingToDo(host: string, thought: Thought, request: string, record?: RequestRecord): RunReport {
-  const { diagnosis } = thought;
-  return {
-    run: '-',
+  const outcome = record?.state === 'blocked' ? 'refused' : 'nothing_to_do';
+  return unchanged(thought, {
     request,
-    host,
-    outcome: record?.state === 'blocked' ? 'refused' : 'nothing_to_do',
-    reason: record?.reason ?? 'There is nothing to give back.',
-    diagnosis,
-    before: diagnosis.memory,
-    after: diagnosis.memory,
-    steps: [],
-    other: { freeKiB: 0, availableKiB: 0 },
-    advice: [],
-  };
+    outcome,
+    reason: record?.reason ?? `There is nothing to give back on ${host}.`,
+  });
+}
+
+/** The report of a run that never began. */
+function unchanged(
+  { diagnosis }: Thought,
+  said: { readonly request: string; readonly outcome: Outcome; readonly reason: string },
+): RunReport {
+  const { host, memory } = diagnosis;
+  const other = { freeKiB: 0, availableKiB: 0 };
+  return { run: '-', host, ...said, diagnosis, before: memory, after: memory, steps: [], other, advice: [] };
 }
 
 function show(shared: Shared, thought: Thought): void {

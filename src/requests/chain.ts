@@ -44,3 +44,19 @@ export function chainEvents(head: ChainHead, events: readonly NewAuditEvent[]): 
     return closed;
   });
 }
+
+/** One sentence per thing that does not hold. Events in between may be missing: they belong to other requests or hosts. */
+export function chainProblems(events: readonly AuditEvent[]): string[] {
+  return events.flatMap((event, n) => {
+    const before = events[n - 1];
+    const problems: string[] = [];
+    if (eventHash(event) !== event.hash) problems.push(`Event ${event.seq} was changed.`);
+    if (event.seq === 1 && event.previousHash !== chainStart) problems.push('Event 1 does not begin the log.');
+    if (before === undefined) return problems;
+    if (event.seq <= before.seq) problems.push(`Event ${event.seq} is out of order.`);
+    if (event.seq === before.seq + 1 && event.previousHash !== before.hash) {
+      problems.push(`Event ${event.seq} does not follow event ${before.seq}.`);
+    }
+    return problems;
+  });
+}

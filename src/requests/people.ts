@@ -2,14 +2,14 @@
 import type { Policy } from '../config/schema.ts';
 import type { Plan } from '../memory/contract.ts';
 import type { Directory } from './directory.ts';
-import { type LookedUp, type Refusal, refuseAfterLookup, refuseBeforeLookup } from './policy.ts';
+import { type LookedUp, type PlanFacts, type Refusal, refuseAfterLookup, refuseBeforeLookup } from './policy.ts';
 import type { Decision } from './service.ts';
 import type { Person, RequestRecord } from './types.ts';
 
 export interface LookUps {
   of(person: Person): Promise<LookedUp>;
-  /** Those of `ids` who are known not to be approvers any more, or for whom that cannot be told. */
-  noLongerApprovers(ids: readonly string[]): Promise<string[]>;
+  /** Those of `ids` who may not approve this (any more), or for whom that cannot be told. */
+  noLongerApprovers(ids: readonly string[], facts: PlanFacts): Promise<string[]>;
 }
 
 async function orFailed<T>(asked: Promise<T>): Promise<T | 'lookup_failed'> {
@@ -44,10 +44,11 @@ export function lookUp(policy: Policy, directory: Directory): LookUps {
   };
   return {
     of,
-    async noLongerApprovers(ids) {
-      const checked = await Promise.all(
-        [...new Set(ids)].map(async (id) => ({ id, no: refuseAfterLookup(policy, { id }, await of({ id })) !== null })),
-      );
+    async noLongerApprovers(ids, facts) {
+      const no = async (id: string) =>
+        (refuseBeforeLookup(policy, { id }, facts, false) ?? refuseAfterLookup(policy, { id }, await of({ id }))) !==
+        null;
+      const checked = await Promise.all([...new Set(ids)].map(async (id) => ({ id, no: await no(id) })));
       return checked.filter((c) => c.no).map((c) => c.id);
     },
   };

@@ -66,7 +66,18 @@ export function peopleNeeded(policy: Policy, facts: PlanFacts): { people: number
     }
   });
   const most = needs.reduce((a, b) => (b.people > a.people ? b : a));
-  return { people: most.people, why: `${peopleCount(most.people)} must agree, because ${most.because}.` };
+  const why = `${peopleCount(most.people)} must agree, because ${most.because}.`;
+  return { people: most.people, why: `${why}${deadEnd(policy, facts, most.people)}` };
+}
+
+/** Said when the request is made: with the people configured it can never be approved. A user group may hold anybody. */
+function deadEnd(policy: Policy, facts: PlanFacts, needed: number): string {
+  const { approvers } = policy;
+  if (approvers.length === 0 || approvers.some((id) => id.startsWith('S'))) return '';
+  const able = approvers.filter((id) => refuseBeforeLookup(policy, { id }, facts, false) === null).length;
+  if (able >= needed) return '';
+  const who = able === 0 ? 'no configured approver' : `only ${able} of the configured approvers`;
+  return ` But ${who} may approve this, so it cannot be approved as it is. Name more in policy.approvers, or see policy.self_approval.`;
 }
 
 /** What can be refused without asking anybody: no approvers at all, a Unix user nobody mapped, the requester's own vote. */

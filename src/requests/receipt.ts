@@ -5,7 +5,7 @@
  */
 import { z } from 'zod';
 import { planSchema, runReportSchema } from '../memory/contract.ts';
-import { canonicalJson, eventHash, sha256 } from './chain.ts';
+import { canonicalJson, chainProblems, sha256 } from './chain.ts';
 import { approvalDigest } from './digest.ts';
 import { type AuditEvent, eventSchema, type RequestRecord, requestSchema } from './types.ts';
 
@@ -94,7 +94,7 @@ export function verifyReceipt(text: string): Verified {
   const receipt = parsed.data;
   return {
     receipt,
-    problems: [...hashProblems(receipt, json), ...approvalProblems(receipt), ...chainProblems(receipt)],
+    problems: [...hashProblems(receipt, json), ...approvalProblems(receipt), ...eventProblems(receipt)],
   };
 }
 
@@ -122,18 +122,10 @@ function approvalProblems(receipt: Receipt): string[] {
   return problems;
 }
 
-function chainProblems({ events, request }: Receipt): string[] {
-  const problems: string[] = [];
-  for (const [n, event] of events.entries()) {
-    const before = events[n - 1];
-    if (event.request !== request) problems.push(`Event ${event.seq} belongs to another request.`);
-    if (eventHash(event) !== event.hash) problems.push(`Event ${event.seq} was changed.`);
-    if (before === undefined) continue;
-    if (event.seq <= before.seq) problems.push(`Event ${event.seq} is out of order.`);
-    if (event.seq === before.seq + 1 && event.previousHash !== before.hash) {
-      problems.push(`Event ${event.seq} does not follow event ${before.seq}.`);
-    }
-  }
+function eventProblems({ events, request }: Receipt): string[] {
+  const others = events.filter((event) => event.request !== request);
+  const problems = others.map((event) => `Event ${event.seq} belongs to another request.`);
+  problems.push(...chainProblems(events));
   const started = events.some((e) => e.what === 'run_started');
   if (!started) problems.push('The audit log in it does not show that the run was started.');
   return problems;

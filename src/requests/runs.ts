@@ -15,10 +15,6 @@ const terminalViews: readonly View[] = ['card', 'outcome', 'picture', 'receipt_f
 export function claim(record: RequestRecord, runId: string, now: PolicyNow, act: Act): Move | Refused {
   if (record.state !== 'approved') return { ok: false, ...whyClosed(record) };
   const again = `Nothing was done. Ask again with /reclaim ${record.host}.`;
-  if (now.policy.approvers.length === 0) {
-    const reason = `No approver is configured any more, so nobody may approve this. ${again}`;
-    return move(record, 'blocked', { act, what: 'blocked', reason, patch: { errorCode: 'no_approvers' } });
-  }
   if (now.policyVersion !== record.policyVersion) {
     const reason = `The policy changed after this was approved. ${again}`;
     return move(record, 'superseded', { act, what: 'superseded', reason, patch: { errorCode: 'request_changed' } });

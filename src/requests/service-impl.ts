@@ -19,10 +19,12 @@ import {
   cancel,
   draft,
   forcedByClock,
+  handOver,
   isOpen,
   isoTime,
   type Move,
   type Refused,
+  worksItself,
 } from './state.ts';
 import type { Store } from './store.ts';
 import { sweepOnce } from './sweep.ts';
@@ -71,7 +73,7 @@ class Requests implements RequestService {
   }
 
   async #put(what: 'look' | 'run', record: RequestRecord): Promise<void> {
-    if (record.surface === 'cli') return;
+    if (worksItself(record)) return;
     try {
       await this.#o.enqueue[what](record.id);
     } catch (error) {
@@ -177,7 +179,11 @@ class Requests implements RequestService {
       const act = this.#act(person.id, surface);
       if (decision.verdict === 'deny') return deny(current, decision.reason, act);
       const earlier = current.votes.map((v) => v.person).filter((id) => id !== person.id);
-      const noLonger = await lookups.noLongerApprovers(earlier);
+      const noLonger = await lookups.noLongerApprovers(earlier, {
+        plan: plan ?? open.plan,
+        diagnosis: open.diagnosis,
+        requester: current.requester.id,
+      });
       const vote = { digest: decision.digest, plan, unticked: without, reason: decision.reason, noLonger };
       return approve(current, { ...vote, breakGlass: decision.breakGlass === true }, this.#o.policy, act);
     });
@@ -188,6 +194,12 @@ class Requests implements RequestService {
   async cancel(id: string, person: Person, surface: Surface): Promise<RequestRecord> {
     return await this.#change(id, { id: person.id, surface }, (record) =>
       cancel(record, this.#act(person.id, surface)),
+    );
+  }
+
+  async handOver(id: string, person: Person, channel: string): Promise<RequestRecord> {
+    return await this.#change(id, { id: person.id, surface: 'cli' }, (record) =>
+      handOver(record, channel, this.#act(person.id, 'cli')),
     );
   }
 

@@ -40,6 +40,8 @@ export interface RequestService {
   lookFailed(id: string, code: string, userText: string): Promise<RequestRecord>;
   decide(decision: Decision, directory: Directory): Promise<RequestRecord>;
   cancel(id: string, person: Person, surface: Surface): Promise<RequestRecord>;
+  /** Asked in a terminal, but more people are needed: a card in `channel` lets them decide, and a worker does the rest. */
+  handOver(id: string, person: Person, channel: string): Promise<RequestRecord>;
   /** "Mine, keep it": the owner of a listed process takes it out of the plan. */
   keep(id: string, person: Person, targets: readonly string[], surface: Surface): Promise<RequestRecord>;
   /** approved -> running, once. Null when somebody else has it or it may no longer run. */

@@ -7,9 +7,9 @@ import type { NewAuditEvent, Person, RequestRecord, RequestState, Surface, View 
 
 /** state -> where it may go. A state that leads nowhere is final. */
 export const transitions = {
-  draft: ['pending', 'succeeded', 'failed', 'blocked', 'expired', 'cancelled'],
-  pending: ['approved', 'denied', 'expired', 'cancelled', 'superseded', 'blocked'],
-  approved: ['running', 'expired', 'cancelled', 'superseded', 'blocked'],
+  draft: ['pending', 'succeeded', 'failed', 'blocked', 'cancelled'],
+  pending: ['approved', 'denied', 'expired', 'cancelled'],
+  approved: ['running', 'expired', 'cancelled', 'superseded'],
   running: ['succeeded', 'failed', 'unknown', 'superseded'],
   succeeded: [],
   failed: [],
@@ -178,6 +178,28 @@ export function forcedByClock(record: RequestRecord, nowMs: number): Move | null
     });
   }
   return null;
+}
+
+/** True when the terminal it was asked in does the work itself; without a card there is nothing for a worker to do. */
+export const worksItself = (record: RequestRecord): boolean => record.surface === 'cli' && record.channel === undefined;
+
+/** A request asked in a terminal that needs more people gets a card in a channel, and a worker of its own. */
+export function handOver(record: RequestRecord, channel: string, act: Act): Move | Refused {
+  if (record.requester.id !== act.who || !worksItself(record) || record.state !== 'pending') {
+    return {
+      ok: false,
+      code: 'request_changed',
+      text: 'This request cannot be handed over to a channel any more. Nothing was done.',
+    };
+  }
+  return stay(record, {
+    act,
+    what: 'handed_over',
+    reason: record.reason,
+    why: `Put up in ${channel} for the others to decide.`,
+    patch: { channel },
+    deliver: ['plan_file', 'card', 'details', 'owners'],
+  });
 }
 
 /** The requester takes it back. */

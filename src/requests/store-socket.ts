@@ -10,7 +10,7 @@ import { connect, createServer, type Server, type Socket } from 'node:net';
 import { tmpdir } from 'node:os';
 import { join, resolve } from 'node:path';
 import { createInterface } from 'node:readline';
-import { asReclaimError, errorTable, ReclaimError } from '../errors.ts';
+import { asReclaimError, isErrorCode, ReclaimError } from '../errors.ts';
 import type { Store } from './store.ts';
 import type { TopicStore } from './topic-store.ts';
 import {
@@ -209,8 +209,7 @@ class SocketStore implements Store {
 }
 
 function remoteError(code: string, text: string): ReclaimError {
-  const known = Object.keys(errorTable).find((name) => name === code);
-  return new ReclaimError(known === undefined ? 'internal' : (known as keyof typeof errorTable), text);
+  return new ReclaimError(isErrorCode(code) ? code : 'internal', text);
 }
 
 /** The store of a running `serve`, or null when nobody listens there. */

@@ -2,7 +2,7 @@
 import type { Logger } from 'pino';
 import type { Clock } from '../clock.ts';
 import type { Asked } from './service.ts';
-import { forcedByClock, openStates } from './state.ts';
+import { forcedByClock, openStates, worksItself } from './state.ts';
 import type { Store } from './store.ts';
 import { deliveryKey, type RequestRecord } from './types.ts';
 
@@ -34,7 +34,7 @@ async function sweepOne(parts: SweepParts, record: RequestRecord): Promise<void>
 
 /** After a lost run the box is read again, in the same thread; what to do then is decided anew by people. */
 async function lookAnew(parts: SweepParts, record: RequestRecord): Promise<void> {
-  if (record.surface === 'cli') return;
+  if (worksItself(record)) return;
   const card = await parts.store.delivery(deliveryKey(record.id, 'card'));
   const threadTs = record.threadTs ?? card?.messageTs;
   await parts.ask({

@@ -91,6 +91,8 @@ export const requestSchema = z.object({
   votes: z.array(voteSchema),
   /** Targets owners or approvers took out, by `pid:startTime`, with who did it. */
   kept: z.array(z.object({ target: z.string(), by: z.string(), why: z.string() })),
+  /** Whose processes the plan would end, as it was first shown: each is told once, by name, in the thread. */
+  owners: z.array(z.object({ person: z.string(), targets: z.array(z.string()) })).optional(),
   run: z
     .object({
       id: z.string(),
@@ -127,7 +129,16 @@ export const eventSchema = z.object({
 export type AuditEvent = z.infer<typeof eventSchema>;
 export type NewAuditEvent = Omit<AuditEvent, 'seq' | 'hash' | 'previousHash'>;
 
-export const requestViews = ['card', 'details', 'outcome', 'plan_file', 'receipt_file', 'picture'] as const;
+export const requestViews = [
+  'card',
+  'details',
+  'owners',
+  'outcome',
+  'plan_file',
+  'receipt_file',
+  'picture',
+  'break_glass',
+] as const;
 
 /**
  * One thing a person should see, rendered from the record at the moment it is sent, so that a late delivery shows the

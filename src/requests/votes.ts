@@ -3,7 +3,7 @@ import type { Policy } from '../config/schema.ts';
 import type { Diagnosis, Plan } from '../memory/contract.ts';
 import { type Identity, targetKey } from '../memory/story.ts';
 import { approvalDigest } from './digest.ts';
-import { isUnixUserOf, peopleNeeded, processesByKey } from './policy.ts';
+import { isUnixUserOf, peopleNeeded, personOfUnixUser, processesByKey } from './policy.ts';
 import { approversOf, peopleCount, peopleInWords, whyClosed } from './sentences.ts';
 import { type Act, isoTime, type Move, move, type Refused, stay } from './state.ts';
 import type { RequestRecord, Vote } from './types.ts';
@@ -53,6 +53,7 @@ export function looked(record: RequestRecord, found: Found, now: PolicyNow, act:
     requester: record.requester.id,
   });
   const nobody = now.policy.approvers.length === 0;
+  const owners = ownersOf(found.plan, found.diagnosis, now.policy);
   return move(record, 'pending', {
     act,
     what: 'looked',
@@ -65,9 +66,10 @@ export function looked(record: RequestRecord, found: Found, now: PolicyNow, act:
       digest: approvalDigest({ ...found, plan: found.plan }),
       required: needed.people,
       requiredWhy: needed.why,
+      ...(owners.length === 0 ? {} : { owners }),
       pendingUntil: isoTime(act.nowMs + now.policy.pending_ttl),
     },
-    deliver: ['plan_file', 'card', 'details'],
+    deliver: ['plan_file', 'card', 'details', ...(owners.length === 0 ? [] : (['owners'] as const))],
   });
 }
 
@@ -172,6 +174,7 @@ function counted(voted: RequestRecord, before: RequestRecord, { changed, vote, n
       reason: `${how} ${peopleInWords(people)}.${notes}`,
       ...(why === undefined ? {} : { why }),
       patch: { unusedUntil: isoTime(act.nowMs + now.policy.unused_ttl) },
+      ...(vote.breakGlass ? { deliver: ['card', 'break_glass'] as const } : {}),
     });
   }
   return stay(voted, {
@@ -248,19 +251,15 @@ export function keep(
   );
 }
 
-/** The owners of the processes in the plan, by person, with their `pid:startTime` keys: those to ask before a kill. */
-export function ownersInPlan(record: RequestRecord, policy: Policy): Map<string, string[]> {
+/** The Slack people whose processes a plan would end, with their `pid:startTime` keys: those to tell before a kill. */
+function ownersOf(plan: Plan, diagnosis: Diagnosis, policy: Policy): NonNullable<RequestRecord['owners']> {
+  const known = processesByKey(diagnosis);
   const owners = new Map<string, string[]>();
-  if (record.plan === null || record.diagnosis === undefined) return owners;
-  const known = processesByKey(record.diagnosis);
-  for (const step of record.plan.steps) {
-    if (step.action !== 'kill') continue;
-    for (const key of step.targets.map(targetKey)) {
-      const user = known.get(key)?.user;
-      if (user === undefined || user === null || !Object.hasOwn(policy.people, user)) continue;
-      const person = policy.people[user];
-      if (person !== undefined) owners.set(person, [...(owners.get(person) ?? []), key]);
-    }
+  for (const key of plan.steps.flatMap((step) => (step.action === 'kill' ? step.targets.map(targetKey) : []))) {
+    const user = known.get(key)?.user;
+    if (user === undefined || user === null) continue;
+    const person = personOfUnixUser(policy, user);
+    if (!person.startsWith('unix:')) owners.set(person, [...(owners.get(person) ?? []), key]);
   }
-  return owners;
+  return [...owners].map(([person, targets]) => ({ person, targets }));
 }

@@ -53,9 +53,13 @@ async function requestOf(
 ): Promise<RequestRecord> {
   const record = id === undefined ? null : await surface.deps.store.get(id);
   if (record === null) {
+    surface.deps.log.warn(
+      { request: id },
+      'a click on a request unknown here: is there a second instance on this app?',
+    );
     throw new ReclaimError(
       'request_unknown',
-      'There is no such request (any more). Nothing was done. Ask again with /reclaim.',
+      'There is no such request here (any more). Nothing was done, and the card stays as it is: another Reclaim on the same Slack app may have it. Click again, or ask again with /reclaim.',
     );
   }
   if (record.channel !== channel) {
@@ -96,8 +100,14 @@ export function registerActions(app: App, surface: Surface): void {
   const { requests, config } = surface.deps;
 
   onClick(app, surface, actionIds.approve, async ({ record, person, digest, whisper }) => {
-    const decision = { id: record.id, person, surface: 'slack' as const, verdict: 'approve' as const };
-    const after = await requests.decide(digest === undefined ? decision : { ...decision, digest }, surface.directory);
+    if (digest === undefined) {
+      throw new ReclaimError(
+        'request_changed',
+        'This button does not say which plan it stands for. Nothing was done. Decide on the newest card.',
+      );
+    }
+    const decision = { id: record.id, person, surface: 'slack', verdict: 'approve', digest } as const;
+    const after = await requests.decide(decision, surface.directory);
     await whisper(approveWords(after, record));
   });
 

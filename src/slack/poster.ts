@@ -46,7 +46,8 @@ const inFlightAtMost = 20;
 
 /** What has to be out first, so that a thread reads in order: the look, how it ended, then the receipt. */
 const sentBefore: Partial<Record<View, readonly View[]>> = {
-  outcome: ['card', 'plan_file', 'details'],
+  owners: ['details'],
+  outcome: ['card', 'plan_file', 'details', 'owners'],
   receipt_file: ['outcome'],
 };
 
@@ -220,6 +221,7 @@ class OutboxPoster implements Poster {
   async #address(delivery: RequestDelivery, record: RequestRecord): Promise<Address | Unsent> {
     const { channel } = delivery;
     if (delivery.view === 'card') return await cardAddress(this.#parts.store, record, channel);
+    if (delivery.view === 'break_glass') return { channel };
     const card = await this.#parts.store.delivery(cardKey(record));
     if (card?.givenUp !== undefined) return { givenUp: `its card could not be posted: ${card.givenUp}` };
     for (const before of sentBefore[delivery.view] ?? []) {

@@ -3,7 +3,7 @@ import type { RequestRecord, View } from '../../requests/types.ts';
 import { renderCard, type CardContext } from './card.ts';
 import type { Message } from './elements.ts';
 import { planFitsCard } from './plan.ts';
-import { planFile, renderDetails, renderOutcome, type TextFile } from './thread.ts';
+import { planFile, renderBreakGlass, renderDetails, renderOutcome, renderOwners, type TextFile } from './thread.ts';
 
 export type Rendered =
   | { readonly kind: 'message'; readonly message: Message }
@@ -20,6 +20,14 @@ export function renderView(record: RequestRecord, view: View, ctx: CardContext, 
       return { kind: 'message', message: renderOutcome(record) };
     case 'details': {
       const message = renderDetails(record);
+      return message === null ? { kind: 'nothing' } : { kind: 'message', message };
+    }
+    case 'owners': {
+      const message = renderOwners(record);
+      return message === null ? { kind: 'nothing' } : { kind: 'message', message };
+    }
+    case 'break_glass': {
+      const message = renderBreakGlass(record, ctx.approvers);
       return message === null ? { kind: 'nothing' } : { kind: 'message', message };
     }
     case 'plan_file': {

@@ -2,7 +2,7 @@
 import type { KnownBlock } from '@slack/types';
 import { sizeText } from '../../memory/sizes.ts';
 import type { RequestRecord } from '../../requests/types.ts';
-import { columns, cut, limits, mrkdwn, oneLine, withPeople, type Piece } from '../text.ts';
+import { columns, cut, limits, mrkdwn, oneLine, plural, withPeople, type Piece } from '../text.ts';
 import { peopleOf } from './card.ts';
 import { fit, rich, sentence, type Message } from './elements.ts';
 import { expectedText, stepTitle, targetTable, processesOf } from './plan.ts';
@@ -67,6 +67,53 @@ export function renderOutcome(record: RequestRecord): Message {
     ...(report === undefined ? [] : [` ${gainSentence(report)}`]),
   ];
   return { text: mrkdwn(pieces, limits.fallbackChars), blocks: [sentence(...pieces)] };
+}
+
+/** Names each owner of a process in the plan, once, and says how to keep it. Null once nothing is left to decide. */
+export function renderOwners(record: RequestRecord): Message | null {
+  if (record.state !== 'pending' || record.owners === undefined || record.owners.length === 0) return null;
+  const known = processesOf(record);
+  const lines = record.owners.map(({ person, targets }): Piece[] => {
+    const kiB = targets.reduce((sum, key) => sum + (known.get(key)?.kiB ?? 0), 0);
+    const pids = targets.slice(0, 12).map((key) => key.split(':')[0]);
+    const more = targets.length > pids.length ? ` and ${targets.length - pids.length} more` : '';
+    return [
+      { who: person },
+      `: ${plural(targets.length, 'process', 'processes')} in this plan ${targets.length === 1 ? 'is' : 'are'} yours (${sizeText(kiB)}, pid ${pids.join(', ')}${more}).`,
+    ];
+  });
+  const how =
+    'If you still need them, press “Mine, keep it” on the card: they are taken out of the plan and left alone for as long as they live.';
+  return {
+    text: mrkdwn([...lines.flatMap((line) => [...line, ' ']), how], limits.fallbackChars),
+    blocks: fit([...lines.slice(0, 20).map((line) => ({ block: sentence(...line) })), { block: sentence(how) }]),
+  };
+}
+
+/** Said in the channel, to every approver by name: one person alone approved, and why. The reason is raw text. */
+export function renderBreakGlass(record: RequestRecord, approvers: readonly string[]): Message | null {
+  const vote = record.votes.find((v) => v.breakGlass === true);
+  if (vote === undefined) return null;
+  const said: Piece[] = [
+    { bold: 'Break-glass' },
+    `: `,
+    { who: vote.person },
+    ` alone approved the plan for ${record.host}; ${plural(record.required, 'person', 'people')} should have agreed. It is recorded as break-glass.`,
+  ];
+  const others = approvers.filter((id) => id !== vote.person).slice(0, 20);
+  const told: Piece[] =
+    others.length === 0
+      ? []
+      : ['For your notice: ', ...others.flatMap((who, i) => (i === 0 ? [{ who }] : [' ', { who }]))];
+  const reason = cut(oneLine(vote.reason ?? ''), 1000);
+  return {
+    text: mrkdwn([...said, ` Reason: ${reason} `, ...told], limits.fallbackChars),
+    blocks: fit([
+      { block: sentence(...said) },
+      { block: rich([{ line: [{ bold: 'Reason: ' }, reason] }]) },
+      ...(told.length === 0 ? [] : [{ block: sentence(...told) }]),
+    ]),
+  };
 }
 
 const safeName = (text: string): string => text.replace(/[^A-Za-z0-9._-]/g, '-').slice(0, 60);
