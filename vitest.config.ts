@@ -5,6 +5,7 @@ const countsFile = 'node_modules/.cache/reclaim-tests.json';
 /** These look at this whole machine, or crowd it, so no two of them and nothing else may run beside them. */
 const wholeMachine = [
   'test/e2e/**/*.test.ts',
+  'test/ops/rolling.test.ts',
   'test/demo/leftovers.test.ts',
   'test/demo/situations.test.ts',
   'test/memory/local.test.ts',

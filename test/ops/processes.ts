@@ -98,3 +98,15 @@ async function start(cwd: string, role: string, env: Readonly<Record<string, str
     },
   };
 }
+
+/** What /metrics says, by name and labels as printed. */
+export async function metricsOf(serving: Serving): Promise<Map<string, number>> {
+  const text = await (await fetch(`${serving.url}/metrics`)).text();
+  const lines = text.split('\n').filter((line) => line !== '' && !line.startsWith('#'));
+  return new Map(
+    lines.map((line) => {
+      const at = line.lastIndexOf(' ');
+      return [line.slice(0, at), Number(line.slice(at + 1))];
+    }),
+  );
+}
