@@ -35,6 +35,10 @@ export const commands: Readonly<Record<string, Entry>> = {
     summary: 'show the key of a host and add it to known_hosts after a yes',
     load: async () => (await import('./trust.ts')).trustCommand,
   },
+  'host-install': {
+    summary: 'print or place the root-owned helper for privilege: helper',
+    load: async () => (await import('./host-install.ts')).hostInstallCommand,
+  },
   receipt: {
     summary: 'verify the receipt of a run, or an exported audit log, offline',
     load: async () => (await import('./receipt.ts')).receiptCommand,

@@ -87,7 +87,14 @@ async function broken(run: string, targets: readonly Started[], breakIt: () => v
   return asReclaimError(thrown);
 }
 
-function learn(run: string, targets: readonly Started[], error: ReclaimError, sleep = delay): Promise<Aftermath> {
+type Pause = (ms: number) => Promise<void>;
+
+function learn(
+  run: string,
+  targets: readonly Started[],
+  error: ReclaimError,
+  sleep: Pause = delay,
+): Promise<Aftermath> {
   const before = makeBox({});
   return afterLoss(
     { clock: { now: Date.now, sleep: (ms) => sleep(ms) }, reopen: () => open() },

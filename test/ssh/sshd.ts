@@ -26,6 +26,8 @@ export interface SshdOptions {
   readonly hostKeys?: readonly HostKeyType[];
   /** Lines for sshd_config. They come first, so they win. */
   readonly config?: readonly string[];
+  /** Folders that are empty for this server and its sessions, and put back when it ends: a tmpfs over each. Root only. */
+  readonly hidden?: readonly string[];
   /** Public keys let in as any user. */
   readonly authorized: readonly string[];
 }
@@ -91,9 +93,16 @@ export async function startSshd(options: SshdOptions): Promise<Sshd> {
   );
   let log = '';
   // -D: stays our child, so that we end exactly this one; sessions it has forked end with their connections.
-  const child = spawn(sshdBinary, ['-D', '-e', '-f', join(dir, 'sshd_config')], {
-    stdio: ['ignore', 'ignore', 'pipe'],
-  });
+  const command = [sshdBinary, '-D', '-e', '-f', join(dir, 'sshd_config')];
+  const hide =
+    'n=$1; shift; while [ $n -gt 0 ]; do mount -t tmpfs -o mode=755 none "$1"; shift; n=$((n-1)); done; exec "$@"';
+  const { hidden = [] } = options;
+  const child =
+    hidden.length === 0
+      ? spawn(sshdBinary, command.slice(1), { stdio: ['ignore', 'ignore', 'pipe'] })
+      : spawn('unshare', ['-m', 'sh', '-c', hide, 'sh', String(hidden.length), ...hidden, ...command], {
+          stdio: ['ignore', 'ignore', 'pipe'],
+        });
   child.stderr.on('data', (chunk: Buffer) => (log += chunk.toString()));
   await listening(child, () => log);
   return {
