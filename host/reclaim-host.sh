@@ -268,6 +268,9 @@ E
   job users awk j_users
   [ -z "$BIG" ] || job smaps awk j_smaps
   frame collector $SELF
+  # Builtins only: what is here decides how a process can be signalled and a step bounded.
+  frame command 0 0 tools
+  for tool in flock timeout gzip python3 perl nvidia-smi; do ! command -v "$tool" >/dev/null 2>&1 || echo "$tool"; done
   frame lines
   paths status $SEL $STUCK; status=$PATHS; paths wchan $STUCK; wchan=$PATHS; paths cgroup $SEL $STUCK
   grep -sH '' $status $wchan $PATHS $OTHER_FILES /sys/kernel/mm/hugepages/*/* /sys/block/zram*/mm_stat

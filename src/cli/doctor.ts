@@ -3,20 +3,15 @@ import { openRecords } from '../compose.ts';
 import { loadConfig } from '../config/load.ts';
 import type { Config } from '../config/schema.ts';
 import { asReclaimError, exitCodes } from '../errors.ts';
-import { think } from '../memory/think.ts';
+import { hostRows } from './doctor-hosts.ts';
+import { redisRows } from './doctor-queue.ts';
+import type { Row } from './doctor-rows.ts';
+import { slackRows } from './doctor-slack.ts';
 import { readArgs, type CliIo, type Command } from './io.ts';
 import { json } from './output.ts';
-import { cliBoxes } from './source.ts';
 import { table } from './table.ts';
 
 const usage = 'reclaim doctor [--json]';
-
-export interface Row {
-  readonly what: string;
-  readonly state: 'ok' | 'warn' | 'fail';
-  /** What was found, and for warn and fail what to do about it. */
-  readonly detail: string;
-}
 
 export const doctorCommand: Command = {
   summary: 'Check configuration, store, Slack and every host, and say how to mend what is off.',
@@ -27,8 +22,14 @@ export const doctorCommand: Command = {
     const rows: Row[] = [nodeRow(process.versions.node)];
     const config = attemptConfig(rows, io, values.config);
     if (config !== null) {
-      rows.push(...policyRows(config), ...slackRows(config), await storeRow(config));
-      rows.push(...(await hostRows(config, io)));
+      io.err('Asking the store, Slack and every host …\n');
+      const found = await Promise.all([
+        storeRow(config),
+        redisRows(config.queueUrl),
+        slackRows(config),
+        hostRows(config, io),
+      ]);
+      rows.push(...policyRows(config), ...found.flat());
     }
     if (values.json === true) io.out(json({ rows }));
     else io.out(`${table([['', 'what', 'found'], ...rows.map((row) => [row.state, row.what, row.detail])])}\n`);
@@ -68,18 +69,6 @@ function policyRows(config: Config): Row[] {
       ];
 }
 
-function slackRows(config: Config): Row[] {
-  const tokens = [
-    ['SLACK_BOT_TOKEN', config.env.SLACK_BOT_TOKEN],
-    ['SLACK_APP_TOKEN', config.env.SLACK_APP_TOKEN],
-  ] as const;
-  return tokens.map(([name, value]) =>
-    value === undefined
-      ? { what: name, state: 'warn', detail: `not set in .env: a gateway needs it; the CLI and workers do not` }
-      : { what: name, state: 'ok', detail: 'set' },
-  );
-}
-
 async function storeRow(config: Config): Promise<Row> {
   const where = config.queueUrl.replace(/\/\/[^@/]*@/, '//[secret]@');
   try {
@@ -92,30 +81,5 @@ async function storeRow(config: Config): Promise<Row> {
     }
   } catch (thrown) {
     return { what: 'store', state: 'fail', detail: `${where}: ${asReclaimError(thrown).userText}` };
-  }
-}
-
-async function hostRows(config: Config, io: CliIo): Promise<Row[]> {
-  const boxes = cliBoxes(config);
-  const check = async (name: string): Promise<Row> => {
-    const what = `host ${name}`;
-    try {
-      const box = await boxes.openBox(name, { signal: io.signal });
-      try {
-        const capture = await box.collect({ scope: 'full', windowSeconds: 0 });
-        const { partial } = think(capture).diagnosis;
-        if (partial.length === 0) return { what, state: 'ok', detail: 'reachable, everything can be seen' };
-        return { what, state: 'warn', detail: `reachable, but ${partial.join(' ')}` };
-      } finally {
-        await box.close();
-      }
-    } catch (thrown) {
-      return { what, state: 'fail', detail: asReclaimError(thrown).userText };
-    }
-  };
-  try {
-    return await Promise.all([...config.hosts.keys()].map(check));
-  } finally {
-    boxes.close();
   }
 }
