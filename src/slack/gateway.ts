@@ -9,6 +9,7 @@ import { buildApp, registerHandlers } from './app.ts';
 import type { TextFile } from './blocks/thread.ts';
 import { boltLogger } from './bolt-log.ts';
 import { slackDirectory } from './directory.ts';
+import { paintPng } from './paint.ts';
 import { startPoster } from './poster.ts';
 
 export interface SlackSettings {
@@ -17,6 +18,8 @@ export interface SlackSettings {
   readonly apiUrl: string | undefined;
   /** Makes the receipt of an ended run; left out, no receipt is posted. */
   readonly receipt?: (record: RequestRecord) => Promise<TextFile | undefined>;
+  /** SVG to PNG; left out, the painter that ships with the program. */
+  readonly paint?: (svg: string) => Promise<Buffer>;
   /** Carries every call of the Web API; the global one where not given. */
   readonly fetch?: typeof fetch;
   /** Told why a message is put back to be tried again. */
@@ -99,6 +102,7 @@ export async function startGateway(deps: Deps, settings: SlackSettings): Promise
     // Read at each rendering: the policy may be replaced while the program runs.
     cardContext: () => ({ approvers: config.policy.approvers, breakGlass: config.policy.break_glass }),
     ...(settings.retried === undefined ? {} : { retried: settings.retried }),
+    paint: settings.paint ?? paintPng,
     receipt: settings.receipt ?? (() => Promise.resolve(undefined)),
   });
   return {

@@ -3,29 +3,16 @@
  * whatever fails is tried again until it arrives or Slack refuses it for good, and then the reason is kept.
  */
 import { randomUUID } from 'node:crypto';
-import type { WebClient } from '@slack/web-api';
-import type { Logger } from 'pino';
-import type { Clock } from '../clock.ts';
 import { isTopicView } from '../alerts/topics.ts';
 import type { Store } from '../requests/store.ts';
 import { deliveryKey, type Delivery, type RequestRecord, type View } from '../requests/types.ts';
-import type { CardContext } from './blocks/card.ts';
-import { renderView } from './blocks/render.ts';
-import type { TextFile } from './blocks/thread.ts';
 import { isFinal } from './blocks/words.ts';
-import { cardKey, editMessage, sendFile, sendMessage, type Address } from './deliver.ts';
-import { backoffMs, failureOf } from './failures.ts';
+import { cardKey, type Address } from './deliver.ts';
+import { backoffMs, failureOf, type Failure } from './failures.ts';
+import { perform, type RequestDelivery, type Sending } from './perform.ts';
 import { cardAddress, sendTopic, threadOf, type Sent, type Unsent } from './topic-sender.ts';
 
-export interface PosterParts {
-  readonly store: Store;
-  readonly clock: Clock;
-  readonly log: Logger;
-  /** For posts alone: interactive calls must never wait behind them. Rejects rate-limited calls, retries nothing itself. */
-  readonly client: WebClient;
-  readonly cardContext: () => Omit<CardContext, 'now' | 'planFilePosted'>;
-  /** Makes the receipt of an ended run. */
-  readonly receipt: (record: RequestRecord) => Promise<TextFile | undefined>;
+export interface PosterParts extends Sending {
   /** Told why a message is put back to be tried again. */
   readonly retried?: (reason: string) => void;
 }
@@ -53,7 +40,6 @@ const sentBefore: Partial<Record<View, readonly View[]>> = {
 
 type Outcome = Parameters<Store['settleDelivery']>[2];
 type Verdict = Outcome | { readonly waitMs: number };
-type RequestDelivery = Delivery & { readonly view: View };
 
 class OutboxPoster implements Poster {
   readonly #parts: PosterParts;
@@ -191,7 +177,7 @@ class OutboxPoster implements Poster {
       if (sent.called) channel.freeAt = clock.now() + betweenSendsMs;
       return { delivered: delivery.revision, ...(sent.ts === undefined ? {} : { messageTs: sent.ts }) };
     } catch (error) {
-      const failure = failureOf(error);
+      const failure = view === 'picture' ? orLeaveOut(failureOf(error)) : failureOf(error);
       const facts = { delivery: delivery.key, attempts: delivery.attempts, reason: failure.reason };
       if (failure.kind === 'permanent' || failure.kind === 'payload') {
         log.error({ ...facts, err: error }, 'Slack refuses a message for good');
@@ -212,7 +198,7 @@ class OutboxPoster implements Poster {
     if ('waitMs' in to || 'givenUp' in to) return to;
     const early = this.#tooEarly(delivery, record);
     if (early > 0) return { waitMs: early };
-    const sent = await this.#perform(delivery, record, to);
+    const sent = await perform(this.#parts, delivery, record, to);
     if (delivery.view === 'card') this.#remember(delivery, record);
     return sent;
   }
@@ -257,42 +243,11 @@ class OutboxPoster implements Poster {
     if (isFinal(record)) this.#lastEdit.delete(delivery.key);
     else this.#lastEdit.set(delivery.key, { at: this.#parts.clock.now(), state: record.state });
   }
-
-  async #perform(
-    delivery: RequestDelivery,
-    record: RequestRecord,
-    to: Address,
-  ): Promise<{ called: boolean; ts?: string }> {
-    const { client, store } = this.#parts;
-    const planFile = await store.delivery(deliveryKey(record.id, 'plan_file'));
-    const posted = planFile !== null && planFile.deliveredRevision >= planFile.revision;
-    const receipt = delivery.view === 'receipt_file' ? await this.#parts.receipt(record) : undefined;
-    const rendered = renderView(record, delivery.view, this.#context(posted), receipt);
-    switch (rendered.kind) {
-      case 'nothing':
-        return { called: false };
-      case 'message':
-        return { called: true, ts: await sendMessage(client, to, delivery, record, rendered.message) };
-      case 'file':
-        await sendFile(client, to, delivery, record, rendered.file);
-        if (delivery.view === 'plan_file') await this.#allowApproval(record, to);
-        return { called: true };
-    }
-  }
-
-  #context(planFilePosted: boolean): CardContext {
-    return { ...this.#parts.cardContext(), now: this.#parts.clock.now(), planFilePosted };
-  }
-
-  /** The whole plan is in the thread now, so the card may offer to approve it. Done before the file counts as delivered. */
-  async #allowApproval(record: RequestRecord, to: Address): Promise<void> {
-    const card = await this.#parts.store.delivery(cardKey(record));
-    if (card?.messageTs === undefined) return;
-    const rendered = renderView(record, 'card', this.#context(true));
-    if (rendered.kind !== 'message') return;
-    await editMessage(this.#parts.client, to.channel, card.messageTs, card.key, rendered.message);
-  }
 }
+
+/** A picture is not worth waiting for an operator to grant a scope or to mend a token. */
+const orLeaveOut = (failure: Failure): Failure =>
+  failure.kind === 'wait' && failure.reason !== 'ratelimited' ? { kind: 'permanent', reason: failure.reason } : failure;
 
 /** Starts delivering; `stop` lets what is under way end. */
 export function startPoster(parts: PosterParts): Poster {

@@ -149,7 +149,7 @@ export function duration(ms: number): string {
 const charCount = (text: string): number => Array.from(text).length;
 
 /** Left- or right-aligned columns for preformatted text. Cells must be one line each. */
-export function columns(rows: readonly (readonly string[])[], align: readonly ('left' | 'right')[]): string {
+export function columns(rows: readonly (readonly string[])[], align: readonly ('left' | 'right')[], gap = 2): string {
   const widths = align.map((_, i) => Math.max(0, ...rows.map((row) => charCount(row[i] ?? ''))));
   return rows
     .map((row) =>
@@ -159,7 +159,7 @@ export function columns(rows: readonly (readonly string[])[], align: readonly ('
           const pad = ' '.repeat(Math.max(0, (widths[i] ?? 0) - charCount(cell)));
           return side === 'right' ? pad + cell : cell + pad;
         })
-        .join('  ')
+        .join(' '.repeat(gap))
         .trimEnd(),
     )
     .join('\n');

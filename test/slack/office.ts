@@ -113,7 +113,13 @@ function breakable(store: Store, broken: Office['broken']): Store {
 /** `hosts` get names of their own so that each test has its own boxes. */
 export async function openOffice(
   clock: Clock,
-  options: { hosts?: readonly string[]; policy?: Record<string, unknown>; slack?: Partial<LocalSlackOptions> } = {},
+  options: {
+    hosts?: readonly string[];
+    policy?: Record<string, unknown>;
+    slack?: Partial<LocalSlackOptions>;
+    /** Left out: pictures are painted for real. */
+    paint?: (svg: string) => Promise<Buffer>;
+  } = {},
 ): Promise<Office> {
   const folder = mkdtempSync(join(tmpdir(), 'reclaim-office-'));
   const slack = await startWorld(options.slack);
@@ -166,7 +172,8 @@ export async function openOffice(
     broken,
     async startGateway() {
       const { SLACK_BOT_TOKEN: botToken, SLACK_APP_TOKEN: appToken, SLACK_API_URL: apiUrl } = config.env;
-      const gateway = await startGateway(deps, { botToken, appToken, apiUrl });
+      const paint = options.paint === undefined ? {} : { paint: options.paint };
+      const gateway = await startGateway(deps, { botToken, appToken, apiUrl, ...paint });
       gateways.push(gateway);
       return gateway;
     },

@@ -2,6 +2,7 @@
 import type { RequestRecord, View } from '../../requests/types.ts';
 import { renderCard, type CardContext } from './card.ts';
 import type { Message } from './elements.ts';
+import { pictureOf, type Picture } from './picture.ts';
 import { planFitsCard } from './plan.ts';
 import { planFile, renderBreakGlass, renderDetails, renderOutcome, renderOwners, type TextFile } from './thread.ts';
 
@@ -11,8 +12,11 @@ export type Rendered =
   /** There is nothing to show (any more) for this view. */
   | { readonly kind: 'nothing' };
 
+/** A request has pictures too. */
+export type RequestRendered = Rendered | { readonly kind: 'picture'; readonly picture: Picture };
+
 /** `receipt` is the finished receipt file, made where the audit events are at hand. */
-export function renderView(record: RequestRecord, view: View, ctx: CardContext, receipt?: TextFile): Rendered {
+export function renderView(record: RequestRecord, view: View, ctx: CardContext, receipt?: TextFile): RequestRendered {
   switch (view) {
     case 'card':
       return { kind: 'message', message: renderCard(record, ctx) };
@@ -36,7 +40,9 @@ export function renderView(record: RequestRecord, view: View, ctx: CardContext, 
     }
     case 'receipt_file':
       return receipt === undefined ? { kind: 'nothing' } : { kind: 'file', file: receipt };
-    case 'picture':
-      return { kind: 'nothing' };
+    case 'picture': {
+      const picture = pictureOf(record);
+      return picture === null ? { kind: 'nothing' } : { kind: 'picture', picture };
+    }
   }
 }

@@ -5,15 +5,20 @@ import { renderFreeTable } from '../../memory/free-table.ts';
 import { rangeText, sizeText } from '../../memory/sizes.ts';
 import { columns, cut, oneLine, readable } from '../text.ts';
 import { rich, type RichPart } from './elements.ts';
-import { adviceWords, classWords } from './words.ts';
+import { adviceWords, classWords, memoryWords } from './words.ts';
 
+/** The table of `free -h` with its columns as narrow as what is in them: a phone shows it without scrolling sideways. */
 export function freeTable(diagnosis: Diagnosis): RichTextBlock {
-  return rich([{ pre: renderFreeTable(diagnosis.memory) }]);
+  const rows = renderFreeTable(diagnosis.memory)
+    .split('\n')
+    .map((line) => (line.startsWith(' ') ? ['', ...line.trim().split(/\s+/)] : line.split(/\s+/)));
+  const right = Array.from({ length: 6 }, () => 'right' as const);
+  return rich([{ pre: columns(rows, ['left', ...right], 1) }]);
 }
 
 /** One letter per class in the bar, with a legend beside it: it reads the same without colours. */
 const letters = '#=+*o%~x';
-const barChars = 50;
+const barChars = 36;
 
 /** A bar of the whole memory: the largest classes by letter, the rest as dots, with a legend. */
 export function memoryBar(accounting: Diagnosis['accounting'], totalKiB: number): string {
@@ -28,11 +33,11 @@ export function memoryBar(accounting: Diagnosis['accounting'], totalKiB: number)
   bar = bar.slice(0, barChars);
   const rest = Math.max(0, barChars - bar.length - width(free));
   bar = (bar + '.'.repeat(rest)).padEnd(barChars, ' ');
-  const legend = shown.map((part, i) => [letters[i] ?? '?', sizeText(part.kiB), part.class.replaceAll('_', ' ')]);
+  const legend = shown.map((part, i) => [letters[i] ?? '?', sizeText(part.kiB), cut(memoryWords(part.class), 22)]);
   const other = totalKiB - free - shown.reduce((sum, a) => sum + a.kiB, 0);
   if (other > 0) legend.push(['.', sizeText(other), 'other']);
   legend.push(['blank', sizeText(free), 'free']);
-  return `[${bar}] ${sizeText(totalKiB)}\n${columns(
+  return `[${bar}]\n${columns(
     legend.map((row) => row.map(oneLine)),
     ['left', 'right', 'left'],
   )}`;

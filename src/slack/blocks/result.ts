@@ -1,10 +1,10 @@
 /** A run while it works and when it has ended: steps with expected and measured, before and after, what is left. */
 import type { RichTextBlock } from '@slack/types';
-import type { Finding, RunReport, StepReport, TargetResult } from '../../memory/contract.ts';
-import { renderFreeDiff } from '../../memory/free-table.ts';
+import type { Finding, Memory, RunReport, StepReport, TargetResult } from '../../memory/contract.ts';
+import { freeSize } from '../../memory/free-table.ts';
 import { deltaText, rangeText, sizeText } from '../../memory/sizes.ts';
 import type { RequestRecord } from '../../requests/types.ts';
-import { cut, oneLine, type Piece } from '../text.ts';
+import { columns, cut, oneLine, type Piece } from '../text.ts';
 import { rich, type RichPart } from './elements.ts';
 import { processesOf, stepTitle } from './plan.ts';
 import { classWords, resultWords, stepMarks, stepStateWords } from './words.ts';
@@ -74,8 +74,26 @@ export function progressParts(record: RequestRecord): RichTextBlock {
   return rich(parts);
 }
 
-export function beforeAfter(report: RunReport): RichTextBlock {
-  return rich([{ line: [{ bold: 'Memory before and after' }] }, { pre: renderFreeDiff(report.before, report.after) }]);
+const figures: readonly (readonly [string, (memory: Memory) => number])[] = [
+  ['total', (m) => m.totalKiB],
+  ['used', (m) => m.usedKiB],
+  ['free', (m) => m.freeKiB],
+  ['shared', (m) => m.sharedKiB],
+  ['buff/cache', (m) => m.buffCacheKiB],
+  ['available', (m) => m.availableKiB],
+  ['swap used', (m) => m.swapUsedKiB],
+];
+
+const signed = (kiB: number): string => (kiB === 0 ? '0' : `${kiB < 0 ? '-' : '+'}${freeSize(Math.abs(kiB))}`);
+
+/** The figures of `free -h` one below the other, so that before, after and change stand side by side on a phone too. */
+export function beforeAfter({ before, after }: RunReport): RichTextBlock {
+  const hasSwap = before.swapTotalKiB > 0 || after.swapTotalKiB > 0;
+  const rows = figures
+    .filter(([name]) => hasSwap || name !== 'swap used')
+    .map(([name, of]) => [name, freeSize(of(before)), freeSize(of(after)), signed(of(after) - of(before))]);
+  const table = columns([['', 'before', 'after', 'change'], ...rows], ['left', 'right', 'right', 'right']);
+  return rich([{ line: [{ bold: 'Memory before and after' }] }, { pre: table }]);
 }
 
 export function stepResults(report: RunReport, record: RequestRecord): RichTextBlock | null {

@@ -45,6 +45,22 @@ export const classWords: Record<FindingClass, string> = {
   unaccounted: 'unaccounted',
 };
 
+const namesOfMemory: Readonly<Record<string, string>> = {
+  anonymous: 'process memory',
+  shared: 'shared memory, tmpfs',
+  page_cache: 'page cache',
+  reclaimable_slab: 'kernel cache (slab)',
+  unreclaimable_slab: 'kernel memory (slab)',
+  percpu: 'per-CPU kernel memory',
+  hugepages: 'huge page pools',
+  zfs_arc: 'ZFS cache (ARC)',
+  unaccounted: 'unaccounted (drivers)',
+};
+
+/** A class of the accounting as people read it. */
+export const memoryWords = (name: string): string =>
+  Object.hasOwn(namesOfMemory, name) ? (namesOfMemory[name] ?? name) : name.replaceAll('_', ' ');
+
 export const adviceWords: Record<Finding['action'], string> = {
   kill: 'can be ended',
   remove_files: 'can be removed',

@@ -33,8 +33,9 @@ export const fileMethods: Record<string, Method> = {
     run: ({ ws, args, baseUrl }) => {
       const name = args.need('filename');
       if (args.count('length', 0, 1 << 30) === 0) throw new SlackRefusal('invalid_arguments');
+      if (args.text('alt_txt').length > 1000) throw new SlackRefusal('alt_txt_too_large');
       const id = ws.nextId('F');
-      ws.files.set(id, emptyFile(id, name, args.text('alt_text')));
+      ws.files.set(id, emptyFile(id, name, args.text('alt_txt')));
       return { file_id: id, upload_url: `${baseUrl}/upload/${id}` };
     },
   },
