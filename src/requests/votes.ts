@@ -41,11 +41,23 @@ export function looked(record: RequestRecord, found: Found, now: PolicyNow, act:
   };
   if (found.plan === null) {
     const reason = found.diagnosis.plan === null ? nothingSentence : allKeptSentence;
-    return move(record, 'succeeded', { act, what: 'looked', reason, patch: base, deliver: ['card', 'picture', 'details'] });
+    return move(record, 'succeeded', {
+      act,
+      what: 'looked',
+      reason,
+      patch: base,
+      deliver: ['card', 'picture', 'details'],
+    });
   }
   if (found.bootId === '') {
     const reason = `${record.host} did not tell its boot id, so nothing seen there can be pinned and nobody may approve the plan. Nothing was done.`;
-    return move(record, 'blocked', { act, what: 'blocked', reason, patch: base, deliver: ['card', 'picture', 'details'] });
+    return move(record, 'blocked', {
+      act,
+      what: 'blocked',
+      reason,
+      patch: base,
+      deliver: ['card', 'picture', 'details'],
+    });
   }
   const needed = peopleNeeded(now.policy, {
     plan: found.plan,
