@@ -47,7 +47,8 @@ const tokens = () => ({
   SLACK_BOT_TOKEN: 'xoxb-local',
   SLACK_APP_TOKEN: 'xapp-local',
   RECLAIM_DATA_DIR: join(folder, 'data'),
-  QUEUE_URL: 'pglite:memory://',
+  // Refused at once: most rows do not depend on the store.
+  QUEUE_URL: 'postgres://127.0.0.1:1/none',
 });
 
 async function doctor(env: Record<string, string>, yaml: object = {}): Promise<{ code: number; rows: Rows }> {
@@ -87,6 +88,7 @@ describe('reclaim doctor', () => {
       policy: { approvers: ['U0BO', 'S0GPU'] },
       alerts: { channel: 'C0ALERTS' },
     });
+    expect(row(rows, 'store')).toMatch(/^fail: postgres:\/\/127\.0\.0\.1:1\/none: /);
     expect(row(rows, 'Slack')).toMatch(/^ok: signed in as /);
     expect(row(rows, 'Slack scopes')).toMatch(/^ok: all \d+ granted/);
     expect(row(rows, 'Slack socket')).toBe('ok: may be opened');
