@@ -473,7 +473,7 @@ signal_checked() {
   sig=$1; shift
   may_signal "$@"
   [ "$VERDICT" = ok ] || return
-  note "signal $sig" "$on_pid:$1"
+  note "signal $sig" "$on_pid:$1" "${SIGNALLER#signal_}"
   $SIGNALLER "$sig"
   case $? in
   0) VERDICT=sent ;;

@@ -12,11 +12,11 @@ export const clock: Clock = {
   sleep: () => Promise.resolve(),
 };
 
-/** `around` is a shell command that ends by running "$@", the shell with the program on its stdin. */
-export function realBox(shell: string, around = 'exec "$@"'): JournaledBox {
+/** `around` is a shell command that ends by running "$@", the shell with the program (ours, or another text) on its stdin. */
+export function realBox(shell: string, around = 'exec "$@"', program?: string): JournaledBox {
   const start = `set -- ${shell} -s; ${around} #`;
   const transport = new LocalTransport('this-machine', { privilege: 'root', shell: ['/bin/sh', '-c', start] });
-  return boxOver(transport, { privilege: 'root', clock });
+  return boxOver(transport, { privilege: 'root', clock, ...(program === undefined ? {} : { program }) });
 }
 
 export const bootId = readFileSync('/proc/sys/kernel/random/boot_id', 'utf8').trim();
