@@ -1,7 +1,7 @@
 /** Facts to plan: the one entry of the memory engine. Pure, and never throws: every capture that passes its schema gets an answer. */
 import { account } from './accounting.ts';
 import { commandText, fileText } from './blob.ts';
-import type { Capture, Finding, Verdict } from './contract.ts';
+import type { Capture, Finding, Memory, Verdict } from './contract.ts';
 import { readFacts, type MemoryFacts } from './facts.ts';
 import { formulaWords, inferFormula, memoryBy, parseFreeOutput } from './free.ts';
 import { kernelFindings } from './kernel-findings.ts';
@@ -51,7 +51,7 @@ export function judge(capture: Capture, told: ProcessStory): Thought {
     uptimeSeconds: uptimeOf(capture),
   };
   const judgement = judgeEvidence(evidence);
-  const drop = dropStep(outlook, story.steps.length > 0, occasionOf(judgement.verdict, evidence));
+  const drop = dropStep(outlook, memory, story.steps.length > 0, occasionOf(judgement.verdict, evidence));
   const steps = drop === null ? story.steps : [...story.steps, drop];
   return {
     diagnosis: {
@@ -111,8 +111,8 @@ function missingFigures({ meminfo }: Pick<MemoryFacts, 'meminfo'>): string[] {
 
 /** In a plan with other steps a drop is offered when it surely moves this much… */
 const worthOfferingKiB = 64 * 1024;
-/** …and alone only when it likely moves this much. */
-const worthAskingKiB = 1024 * 1024;
+/** …and alone only when it likely moves this much, and changes what people see of the box. */
+const worthAskingKiB = (totalKiB: number): number => Math.max(1024 * 1024, totalKiB * 0.05);
 
 /** What a drop would be for. Beside memory that no drop gives back, an offer to drop something else only misleads. */
 function occasionOf(verdict: Verdict, { findings, memory }: Evidence): 'cache' | 'slab' | null {
@@ -122,6 +122,7 @@ function occasionOf(verdict: Verdict, { findings, memory }: Evidence): 'cache' |
 
 function dropStep(
   outlook: DropOutlook,
+  { totalKiB }: Memory,
   beside: boolean,
   occasion: 'cache' | 'slab' | null,
 ): Extract<DraftStep, { action: 'drop_caches' }> | null {
@@ -130,7 +131,7 @@ function dropStep(
   const { free, available } = outlook.gain(level);
   const worthIt = beside
     ? free.low >= worthOfferingKiB
-    : occasion !== null && (free.low + free.high) / 2 >= worthAskingKiB;
+    : occasion !== null && (free.low + free.high) / 2 >= worthAskingKiB(totalKiB);
   if (!worthIt) return null;
   return { action: 'drop_caches', targets: [{ level }], expectedFreeKiB: free, expectedAvailableKiB: available };
 }

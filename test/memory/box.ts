@@ -250,7 +250,7 @@ function meminfoText(spec: BoxSpec, all: readonly ProcSpec[]): string {
     ...spec.meminfo,
   };
   return Object.entries(figures)
-    .map(([name, n]) => `${`${name}:`.padEnd(16)}${String(n).padStart(12)} kB\n`)
+    .map(([name, n]) => `${`${name}:`.padEnd(16)}${String(Math.round(n)).padStart(12)} kB\n`)
     .join('');
 }
 

@@ -189,6 +189,22 @@ describe('the re-check before acting', () => {
     expect(dropped).toMatchObject([{ target: { pid: 10 }, result: 'not_same_process' }]);
   });
 
+  it('B25: a pid recycled by the same program, hours after the plan was made, is another process', () => {
+    const again = { '10:888': { uid: 1001, exe: '/usr/bin/ninja' }, '11:2': identities['11:2']! };
+    const proposed = makePlan(
+      [{ ...drafts[0]!, action: 'kill', targets: [10, 11].map((pid) => ({ pid, startTime: pid === 10 ? 888 : 2 })) }],
+      again,
+      bootId,
+    );
+    const stat = new Map([
+      [10, 888],
+      [11, 2],
+    ]);
+    const { steps, dropped } = check(fresh({ plan: proposed, identities: again }), stat);
+    expect(dropped[0]).toMatchObject({ target: { pid: 10, startTime: 1 }, result: 'not_same_process' });
+    expect(steps.flatMap((step) => (step.action === 'kill' ? step.targets : []))).toEqual([{ pid: 11, startTime: 2 }]);
+  });
+
   it('drops whatever a fresh look does not propose, and adds nothing it proposes on top', () => {
     const other = makePlan([{ action: 'kill', targets: [{ pid: 50, startTime: 5 }], ...range(1, 1) }], {}, bootId);
     const { steps, dropped } = check(fresh({ plan: other, findings: [] }));

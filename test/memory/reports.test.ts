@@ -3,10 +3,12 @@
  * are about figures alone (D, E, most of F) or about ssh and chat live with the modules they speak of.
  */
 import { describe, expect, it } from 'vitest';
+import type { Verdict } from '../../src/memory/contract.ts';
 import { redactCommand } from '../../src/memory/redact.ts';
 import { parseStat } from '../../src/memory/processes/stat.ts';
 import { parseCmdline } from '../../src/memory/processes/table.ts';
-import { takenAtSeconds, type BoxSpec, type ProcSpec } from './box.ts';
+import { think } from '../../src/memory/think.ts';
+import { defaultOptions, makeBox, takenAtSeconds, type BoxSpec, type ProcSpec } from './box.ts';
 import { classes, GiB, killed, tell } from './processes/tell.ts';
 import { reportOf, reports } from './report-cases.ts';
 
@@ -22,8 +24,14 @@ const shell: ProcSpec = {
   foreground: 3900,
 };
 
-/** What a case must come to: the class of its largest finding, and exactly which pids may be signalled. */
+/**
+ * Words of the reports that the contract has as classes (idle_daemon, unkillable, orphan) are held to in `first`. Files and
+ * segments nobody uses are `lingering` by the contract, since they can be given back, where the reports say not_a_process.
+ * Live work on a box with enough available is nothing_to_reclaim: nobody is short.
+ *
+ * What a case must come to: the class of its largest finding, and exactly which pids may be signalled. */
 interface Row {
+  verdict: Verdict;
   box: BoxSpec;
   first: string | null;
   kill: number[] | 'first' | 'none';
@@ -83,9 +91,20 @@ const shm = (name: string, kiB: number, n = 1) =>
   }));
 
 const rows: Record<string, Row> = {
-  A02: { box: { processes: [shell, pip, ...build({ ...atPrompt, ticks: 95 })] }, first: 'live_job', kill: 'none' },
-  A04: { box: { processes: [shell, pip, ...build({ ...atPrompt, ticks: 95 })] }, first: 'live_job', kill: 'none' },
+  A02: {
+    verdict: 'real_usage',
+    box: { totalKiB: 121 * GiB, processes: [shell, pip, ...build({ ...atPrompt, ticks: 95, anonKiB: 36 * GiB })] },
+    first: 'live_job',
+    kill: 'none',
+  },
+  A04: {
+    verdict: 'real_usage',
+    box: { totalKiB: 131_774_669, processes: [shell, pip, ...build({ ...atPrompt, ticks: 95, anonKiB: 41 * GiB })] },
+    first: 'live_job',
+    kill: 'none',
+  },
   A06: {
+    verdict: 'lingering',
     box: {
       processes: build({ session: 3800, pgrp: 3800 })
         .slice(2)
@@ -95,17 +114,23 @@ const rows: Record<string, Row> = {
     kill: [4003, 4004],
   },
   A07: {
+    verdict: 'lingering',
     box: { processes: [shell, ...build({ tty: 34816, foreground: 3900, ticks: 95 }, { ppid: 1 })] },
     first: 'leftover_build',
     kill: 'first',
   },
   A08: {
-    box: { processes: [shell, { ...pip, secondsOld: 10_800 }, ...build({ ...atPrompt, secondsOld: 10_800 })] },
+    verdict: 'real_usage',
+    box: {
+      totalKiB: 16 * GiB,
+      processes: [shell, { ...pip, secondsOld: 10_800 }, ...build({ ...atPrompt, secondsOld: 10_800 })],
+    },
     first: 'live_job',
     kill: 'none',
     because: 'a terminal and a parent are signs of life, so it is live rather than unknown; age alone proves nothing',
   },
   A11: {
+    verdict: 'nothing_to_reclaim',
     box: {
       processes: [
         {
@@ -123,6 +148,7 @@ const rows: Record<string, Row> = {
     kill: 'none',
   },
   A12: {
+    verdict: 'nothing_to_reclaim',
     box: {
       processes: [
         {
@@ -140,11 +166,16 @@ const rows: Record<string, Row> = {
     because: 'an idle server is its owner’s to stop: only the positive list is ever proposed',
   },
   A13: {
-    box: { processes: [{ pid: 3014102, ppid: 1, comm: 'sccache', argv: ['sccache'], anonKiB: 2_936_012, ticks: 101 }] },
+    verdict: 'nothing_to_reclaim',
+    box: {
+      totalKiB: 127 * GiB,
+      processes: [{ pid: 3014102, ppid: 1, comm: 'sccache', argv: ['sccache'], anonKiB: 2_936_012, ticks: 101 }],
+    },
     first: 'live_job',
     kill: 'none',
   },
   A17: {
+    verdict: 'lingering',
     box: {
       processes: [
         {
@@ -171,7 +202,9 @@ const rows: Record<string, Row> = {
     kill: [5000, 5001],
   },
   A18: {
+    verdict: 'real_usage',
     box: {
+      totalKiB: 16 * GiB,
       processes: build(
         { cgroup: `0::/system.slice/docker-${'ab'.repeat(32)}.scope`, session: 3800, pgrp: 3800 },
         { ppid: 1 },
@@ -181,6 +214,7 @@ const rows: Record<string, Row> = {
     kill: 'none',
   },
   B01: {
+    verdict: 'lingering',
     box: {
       slurm: '',
       processes: [sglang(2505781), sglang(2505782), sglang(2505783), sglang(2505784)],
@@ -190,6 +224,7 @@ const rows: Record<string, Row> = {
     kill: [2505781, 2505782, 2505783, 2505784],
   },
   B02: {
+    verdict: 'lingering',
     box: {
       processes: [
         { ...shell, pid: 21913, foreground: 21913 },
@@ -211,6 +246,7 @@ const rows: Record<string, Row> = {
     kill: [21960],
   },
   B03: {
+    verdict: 'lingering',
     box: {
       processes: [
         {
@@ -230,6 +266,7 @@ const rows: Record<string, Row> = {
     kill: [396079],
   },
   B05: {
+    verdict: 'nothing_to_reclaim',
     box: {
       processes: [
         {
@@ -251,6 +288,7 @@ const rows: Record<string, Row> = {
     kill: 'none',
   },
   B08: {
+    verdict: 'lingering',
     box: {
       processes: [
         { pid: 31794, ppid: 1, comm: 'python', argv: [], exe: null, state: 'Z', anonKiB: 0 },
@@ -270,6 +308,7 @@ const rows: Record<string, Row> = {
     kill: [31800],
   },
   B10: {
+    verdict: 'lingering',
     box: {
       processes: [
         shell,
@@ -292,6 +331,7 @@ const rows: Record<string, Row> = {
     kill: [241735, 241736],
   },
   B11: {
+    verdict: 'nothing_to_reclaim',
     box: {
       processes: [
         {
@@ -310,6 +350,7 @@ const rows: Record<string, Row> = {
     because: 'its head may be another machine, which this box cannot see: what cannot be seen counts as alive',
   },
   B13: {
+    verdict: 'lingering',
     box: {
       processes: [
         {
@@ -336,6 +377,7 @@ const rows: Record<string, Row> = {
     kill: [8691, 8701, 8702],
   },
   B15: {
+    verdict: 'lingering',
     box: {
       processes: [
         { pid: 2100, ppid: 1, comm: 'systemd', argv: ['/lib/systemd/systemd', '--user'], exe: '/lib/systemd/systemd' },
@@ -353,7 +395,9 @@ const rows: Record<string, Row> = {
     kill: [9000],
   },
   B16: {
+    verdict: 'real_usage',
     box: {
+      totalKiB: 8 * GiB,
       slurm: null,
       processes: [
         sglang(7101, { session: 7100, cgroup: '0::/' }),
@@ -372,7 +416,9 @@ const rows: Record<string, Row> = {
     kill: 'none',
   },
   B17: {
+    verdict: 'nothing_to_reclaim',
     box: {
+      totalKiB: 126 * GiB,
       processes: [
         { ...shell, tty: 34824 },
         {
@@ -396,6 +442,7 @@ const rows: Record<string, Row> = {
     because: 'at the time of the look it had its terminal and used CPU; what came after is another look',
   },
   B18: {
+    verdict: 'nothing_to_reclaim',
     box: {
       processes: [
         {
@@ -413,7 +460,9 @@ const rows: Record<string, Row> = {
     kill: 'none',
   },
   B21: {
+    verdict: 'nothing_to_reclaim',
     box: {
+      totalKiB: 15 * GiB,
       processes: [
         {
           pid: 182076,
@@ -432,7 +481,9 @@ const rows: Record<string, Row> = {
     kill: 'none',
   },
   B22: {
+    verdict: 'real_usage',
     box: {
+      totalKiB: 256 * GiB,
       processes: [
         {
           pid: 800,
@@ -457,7 +508,9 @@ const rows: Record<string, Row> = {
     because: 'kernels with a living server are their owner’s to close',
   },
   B26: {
+    verdict: 'real_usage',
     box: {
+      totalKiB: 14 * GiB,
       init: 'bash',
       processes: [
         {
@@ -493,15 +546,27 @@ const rows: Record<string, Row> = {
     first: 'live_job',
     kill: 'none',
   },
-  C01: { box: { shmFiles: shm('deepspeed_allreduce_buffer_#', 265_216, 9) }, first: 'stale_shm', kill: 'none' },
-  C02: { box: { shmFiles: shm('sgl_shm_mm_30#11_ab12cd34', 22_154, 852) }, first: 'stale_shm', kill: 'none' },
-  C03: { box: { shmFiles: shm('nccl-onFp46', 0) }, first: null, kill: 'none' },
+  C01: {
+    verdict: 'lingering',
+    box: { shmFiles: shm('deepspeed_allreduce_buffer_#', 265_216, 9) },
+    first: 'stale_shm',
+    kill: 'none',
+  },
+  C02: {
+    verdict: 'lingering',
+    box: { shmFiles: shm('sgl_shm_mm_30#11_ab12cd34', 22_154, 852) },
+    first: 'stale_shm',
+    kill: 'none',
+  },
+  C03: { verdict: 'nothing_to_reclaim', box: { shmFiles: shm('nccl-onFp46', 0) }, first: null, kill: 'none' },
   C04: {
+    verdict: 'lingering',
     box: { shmFiles: shm('vllm_offload_2510ed76-7d9e-4474-a959-ed83bc66582c.mmap', 16_777_216) },
     first: 'stale_shm',
     kill: 'none',
   },
   C05: {
+    verdict: 'nothing_to_reclaim',
     box: {
       shmFiles: shm('nccl-AbCdEf', GiB),
       processes: [
@@ -512,6 +577,7 @@ const rows: Record<string, Row> = {
     kill: 'none',
   },
   C07: {
+    verdict: 'nothing_to_reclaim',
     box: {
       df: 'x\ntmpfs 99999999 9000000 1 9% /dev/shm\n',
       processes: [
@@ -529,6 +595,7 @@ const rows: Record<string, Row> = {
     kill: 'none',
   },
   C09: {
+    verdict: 'lingering',
     box: {
       shmFiles: shm('joblib_memmaping_pool_64060_189405392/64060-190150864.npy', 13_528_188),
       processes: [
@@ -539,6 +606,7 @@ const rows: Record<string, Row> = {
     kill: 'none',
   },
   C14: {
+    verdict: 'lingering',
     box: {
       sysv: `0 629964859 700 4294967296 4242 4243 0 1001 1001 1001 1001 1 1 ${takenAtSeconds - 9000} 4294967296 0\n`,
     },
@@ -546,6 +614,7 @@ const rows: Record<string, Row> = {
     kill: 'none',
   },
   D17: {
+    verdict: 'nothing_to_reclaim',
     box: {
       processes: [
         {
@@ -563,15 +632,26 @@ const rows: Record<string, Row> = {
     kill: 'none',
   },
   D20: {
+    verdict: 'real_usage',
     box: {
-      processes: [
-        { pid: 300, ppid: 1, uid: 167, comm: 'ceph-osd', argv: ['/usr/bin/ceph-osd'], anonKiB: 9 * GiB, ticks: 30 },
-      ],
+      totalKiB: 125 * GiB,
+      processes: Array.from({ length: 12 }, (_, i) => ({
+        ...{
+          pid: 300 + i,
+          ppid: 1,
+          uid: 167,
+          comm: 'ceph-osd',
+          argv: ['/usr/bin/ceph-osd'],
+          anonKiB: 9 * GiB,
+          ticks: 30,
+        },
+      })),
     },
     first: 'live_job',
     kill: 'none',
   },
   E08: {
+    verdict: 'nothing_to_reclaim',
     box: { processes: [{ pid: 2770, ppid: 1991, uid: 0, comm: 'sync', argv: ['sync'], state: 'D', anonKiB: 100 }] },
     first: null,
     kill: 'none',
@@ -579,13 +659,21 @@ const rows: Record<string, Row> = {
 };
 
 describe('public reports about processes and shared memory', () => {
-  it.each(Object.entries(rows))('%s', (id, { box, first, kill }) => {
+  it.each(Object.entries(rows))('%s', (id, { box, verdict, first, kill }) => {
     reportOf(id);
     const story = tell(box);
     expect(classes(story)[0] ?? null).toBe(first);
     if (kill === 'none') expect(killed(story)).toEqual([]);
     else if (kill === 'first') expect(killed(story)[0]).toBe(4001);
     else expect([...killed(story)].sort((a, b) => a - b)).toEqual(kill);
+    const { diagnosis } = think(makeBox(box), defaultOptions);
+    expect({ verdict: diagnosis.verdict, headline: diagnosis.headline }).toMatchObject({ verdict });
+    const planned = new Set(killed(story));
+    const heldKiB = (box.processes ?? []).reduce((sum, p) => sum + (planned.has(p.pid) ? (p.anonKiB ?? 1024) : 0), 0);
+    const promised = story.findings.filter((f) => f.action === 'kill').reduce((sum, f) => sum + f.kiB, 0);
+    expect(promised).toBe(heldKiB);
+    const files = diagnosis.plan?.steps.filter((step) => step.action === 'remove_files') ?? [];
+    expect(files.flatMap((step) => step.targets)).toHaveLength(first === 'stale_shm' ? (box.shmFiles?.length ?? 0) : 0);
   });
 
   it('A07: everything captured below ninja goes after it, and nothing else', () => {

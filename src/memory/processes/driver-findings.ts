@@ -1,4 +1,5 @@
 /** Shared memory and GPU contexts that belong to drivers: pinned buffers, leaks, and pids only nvidia-smi knows. */
+import { sizeText } from '../sizes.ts';
 import type { Capture, Finding } from '../contract.ts';
 import { parseCards } from './gpu.ts';
 import { usesGpu } from './shm-holders.ts';
@@ -9,7 +10,7 @@ import { shortList, type Telling } from './steps.ts';
 import type { Proc } from './table.ts';
 import { commandOf, integerOf, textOf } from './text.ts';
 import type { Told } from './told.ts';
-import { count, ownerWords, refOf, sizeWords } from './words.ts';
+import { count, ownerWords, refOf } from './words.ts';
 
 export function meminfoKiB(capture: Capture, name: string): number | null {
   const text = textOf(capture.files['/proc/meminfo']) ?? '';
@@ -37,7 +38,7 @@ function pinned(kiB: number, users: readonly Proc[]): Told {
     reclaimableKiB: { low: 0, high: 0 },
     action: 'ask_owner',
     evidence: [
-      `${sizeWords(kiB)} of shared memory without a name, in use by ${count(users.length, 'process', 'processes')}, ${ownerWords(users.slice(0, 20))}`,
+      `${sizeText(kiB)} of shared memory without a name, in use by ${count(users.length, 'process', 'processes')}, ${ownerWords(users.slice(0, 20))}`,
       'pinned buffers of CUDA and memory shared between workers look like this (`/dev/zero (deleted)` in maps): it is live',
       'it comes back when the last process that maps it ends',
     ],
@@ -53,7 +54,7 @@ function leaked(kiB: number): Told {
     reclaimableKiB: { low: 0, high: 0 },
     action: 'tell_admin',
     evidence: [
-      `${sizeWords(kiB)} of shared memory is in no file and no segment, and no process maps any`,
+      `${sizeText(kiB)} of shared memory is in no file and no segment, and no process maps any`,
       'graphics drivers keep buffers this way, and some leak them: a driver update or a reboot gives it back',
       'deleting files in /dev/shm or ending processes does not',
     ],

@@ -1,11 +1,11 @@
 /** Shared memory without a name, which comes back when the last process that maps it ends. */
+import { sizeText } from '../sizes.ts';
 import { meminfoKiB } from './driver-findings.ts';
 import type { Capture } from '../contract.ts';
 import { sum } from './predict.ts';
 import type { SharedMemory } from './shm-findings.ts';
 import type { World } from './signs.ts';
 import type { Proc } from './table.ts';
-import { sizeWords } from './words.ts';
 
 /** KiB of shared memory that may come back with the last of `procs`; at least 0 of it does. */
 export type LastShm = (procs: readonly Proc[]) => number;
@@ -54,4 +54,4 @@ function onlyTheirs(world: World, procs: readonly Proc[]): boolean {
 export const lastShmLine = (kiB: number): string[] =>
   kiB < 64 * 1024
     ? []
-    : [`up to ${sizeWords(kiB)} of shared memory without a name comes back too, if nobody else maps it`];
+    : [`up to ${sizeText(kiB)} of shared memory without a name comes back too, if nobody else maps it`];

@@ -7,6 +7,7 @@ import type { Proc } from './table.ts';
 import type { Told } from './told.ts';
 import { ageWords, count, gpuLine, largestFirst, ownerWords, privateSum, refOf, startedWords } from './words.ts';
 import { escapeText } from '../redact.ts';
+import { sizeText } from '../sizes.ts';
 
 type HomeKind = 'slurm' | 'container' | 'unit' | 'terminal' | 'notebook' | 'daemon' | 'build_server' | 'lone';
 interface Home {
@@ -171,9 +172,7 @@ function idleWords(world: World, procs: readonly Proc[]): string {
 
 function lockedLine(procs: readonly Proc[]): string[] {
   const locked = procs.filter((proc) => (proc.status?.lockedKiB ?? 0) > 1024 * 1024);
-  return locked.map(
-    (proc) => `pid ${proc.pid} has locked ${Math.round((proc.status?.lockedKiB ?? 0) / 1024)} MiB in RAM`,
-  );
+  return locked.map((proc) => `pid ${proc.pid} has locked ${sizeText(proc.status?.lockedKiB ?? 0)} in RAM`);
 }
 
 function adviceOf(kind: RestClass, home: Home): string[] {

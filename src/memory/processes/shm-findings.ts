@@ -1,4 +1,5 @@
 /** Shared memory without processes: stale files and segments with the steps that remove them, and what is in use. */
+import { sizeText } from '../sizes.ts';
 import type { Capture, Finding } from '../contract.ts';
 import type { DraftStep } from '../story.ts';
 import { escapeText } from '../redact.ts';
@@ -11,7 +12,7 @@ import { byOwner, ownerOf, removalRange } from './shm-owners.ts';
 import { sysvFindings } from './sysv-findings.ts';
 import { commandOf, textOf } from './text.ts';
 import type { Told } from './told.ts';
-import { ageWords, count, sizeWords } from './words.ts';
+import { ageWords, count } from './words.ts';
 
 export interface SharedMemory {
   readonly files: readonly ShmFile[];
@@ -78,7 +79,7 @@ function staleFiles(world: World, files: readonly ShmFile[], telling: Telling): 
   const names = [...families].map(([name, n]) => (n === 1 ? name : `${n} x ${name}`));
   const youngest = telling.takenAtMs / 1000 - Math.max(...sorted.map((file) => file.mtime));
   const evidence = [
-    `${count(sorted.length, 'file')} in /dev/shm that nothing uses, ${sizeWords(kiB)}, ${ownerOf(world, sorted[0]?.uid ?? 0)}`,
+    `${count(sorted.length, 'file')} in /dev/shm that nothing uses, ${sizeText(kiB)}, ${ownerOf(world, sorted[0]?.uid ?? 0)}`,
     `named ${shortList(names, 3).join(', ')}`,
     `no process has ${sorted.length === 1 ? 'it' : 'any of them'} open or mapped; last written ${ageWords(Math.max(0, youngest))} ago or longer`,
     ...(world.swapUsedKiB > 0 ? ['what of it was swapped out comes back as swap, not as RAM'] : []),
@@ -107,8 +108,8 @@ function usedFiles(world: World, files: readonly (readonly [ShmFile, string])[])
   if (kiB < worthALineKiB) return [];
   const sorted = [...files].sort(([a], [b]) => b.kiB - a.kiB);
   const evidence = [
-    `${count(files.length, 'file')} in /dev/shm, ${sizeWords(kiB)}, ${ownerOf(world, sorted[0]?.[0].uid ?? 0)}`,
-    ...shortList(sorted.map(([file, why]) => `${familyOf(file.path)} (${sizeWords(file.kiB)}): ${why}`)),
+    `${count(files.length, 'file')} in /dev/shm, ${sizeText(kiB)}, ${ownerOf(world, sorted[0]?.[0].uid ?? 0)}`,
+    ...shortList(sorted.map(([file, why]) => `${familyOf(file.path)} (${sizeText(file.kiB)}): ${why}`)),
   ];
   const paths = sorted.slice(0, 200).map(([file]) => escapeText(file.path, 200));
   return [tmpfs(kiB, evidence, paths)];
@@ -138,7 +139,7 @@ function otherMounts(world: World, shared: SharedMemory, listedKiB: number): Tol
         ? tmpfs(
             kiB,
             [
-              `${sizeWords(kiB)} of /dev/shm is in no listed file: deleted, but still open or mapped`,
+              `${sizeText(kiB)} of /dev/shm is in no listed file: deleted, but still open or mapped`,
               holders === '' ? 'who holds it could not be seen' : `held by ${holders}; only their end frees it`,
             ],
             [],
@@ -146,7 +147,7 @@ function otherMounts(world: World, shared: SharedMemory, listedKiB: number): Tol
         : tmpfs(
             kiB,
             [
-              `${sizeWords(kiB)} in files of the RAM disk at ${escapeText(mount, 100)}`,
+              `${sizeText(kiB)} in files of the RAM disk at ${escapeText(mount, 100)}`,
               'files in a tmpfs stay in memory until they are deleted; dropping caches does not touch them',
             ],
             [escapeText(mount, 200)],

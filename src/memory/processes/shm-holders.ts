@@ -26,14 +26,14 @@ export function pidsInName(path: string): number[] {
   const name = path
     .replace(/^\/dev\/shm\//, '')
     .replace(/[0-9a-f]{8}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{12}/gi, '');
-  const numbers = name.match(/(?<![A-Za-z0-9])\d{2,7}(?![A-Za-z0-9])/g) ?? [];
+  const numbers = name.match(/(?<![A-Za-z0-9])[1-9]\d{1,6}(?![A-Za-z0-9])/g) ?? [];
   return [...new Set(numbers.map(Number))].filter((n) => n > 1 && n <= 4_194_304).slice(0, 2);
 }
 
 /** Alive, and already there when the thing was last written: a younger process of that pid is somebody else. */
 export function wasThere(world: World, pid: number, atUnixSeconds: number, nowUnixSeconds: number): boolean {
   const proc = world.table.byPid.get(pid);
-  if (proc === undefined || proc.zombie) return false;
+  if (proc === undefined || proc.zombie || proc.kernel) return false;
   return proc.ageSeconds === null || nowUnixSeconds - proc.ageSeconds <= atUnixSeconds + 2;
 }
 

@@ -1,9 +1,9 @@
 /** Parts that every finding about processes shares: its kill step and the lines about doubt. */
+import { sizeText } from '../sizes.ts';
 import type { DraftStep } from '../story.ts';
 import type { LastShm } from './last-shm.ts';
 import { privateRange, sum, type KillYield } from './predict.ts';
 import type { Proc } from './table.ts';
-import { sizeWords } from './words.ts';
 
 export interface Telling {
   readonly takenAtMs: number;
@@ -23,13 +23,13 @@ export function shortList(lines: readonly string[], most = 4): string[] {
 
 export const swapLine = (procs: readonly Proc[]): string[] => {
   const swap = sum(procs, (proc) => proc.swapKiB);
-  return swap > 0 ? [`also ${sizeWords(swap)} in swap, which goes back to swap, not to RAM`] : [];
+  return swap > 0 ? [`also ${sizeText(swap)} in swap, which goes back to swap, not to RAM`] : [];
 };
 
 export const sourceLine = (procs: readonly Proc[]): string[] => {
   const range = privateRange(procs);
   return range.low < range.high * 0.8
-    ? [`sizes are upper bounds: forked copies may share memory (${sizeWords(range.low)} is certain)`]
+    ? [`sizes are upper bounds: forked copies may share memory (${sizeText(range.low)} is certain)`]
     : [];
 };
 

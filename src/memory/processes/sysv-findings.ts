@@ -1,4 +1,5 @@
 /** System V segments: the stale ones with the step that removes them, and those in use or too young, with the reason. */
+import { sizeText } from '../sizes.ts';
 import type { Finding } from '../contract.ts';
 import type { DraftStep } from '../story.ts';
 import { sum } from './predict.ts';
@@ -8,7 +9,7 @@ import { byOwner, ownerOf, removalRange } from './shm-owners.ts';
 import type { World } from './signs.ts';
 import { shortList, worthALineKiB, worthAStepKiB } from './steps.ts';
 import type { Told } from './told.ts';
-import { ageWords, count, sizeWords } from './words.ts';
+import { ageWords, count } from './words.ts';
 
 interface When {
   /** Unix seconds of the look. */
@@ -59,14 +60,14 @@ function keptFinding(
   const sorted = [...group].sort(([a], [b]) => heldKiB(b) - heldKiB(a));
   const kiB = sum(sorted, ([segment]) => heldKiB(segment));
   if (kiB < worthALineKiB) return [];
-  const reasons = sorted.map(([segment, why]) => `shmid ${segment.shmid} (${sizeWords(heldKiB(segment))}): ${why}`);
+  const reasons = sorted.map(([segment, why]) => `shmid ${segment.shmid} (${sizeText(heldKiB(segment))}): ${why}`);
   const finding: Finding = {
     class: name,
     kiB,
     reclaimableKiB: { low: 0, high: 0 },
     action,
     evidence: [
-      `${count(sorted.length, 'System V shared memory segment')}, ${sizeWords(kiB)}, ${ownerOf(world, sorted[0]?.[0].uid ?? 0)}`,
+      `${count(sorted.length, 'System V shared memory segment')}, ${sizeText(kiB)}, ${ownerOf(world, sorted[0]?.[0].uid ?? 0)}`,
       ...shortList(reasons),
     ],
     paths: sorted.slice(0, 200).map(([segment]) => `shmid ${segment.shmid}`),
@@ -81,7 +82,7 @@ function staleFinding(world: World, segments: readonly SysvSegment[], now: numbe
   const range = { low: removalRange(world, certain).low, high: kiB };
   const youngest = now - Math.max(...segments.map((segment) => segment.touched));
   const evidence = [
-    `${count(segments.length, 'System V shared memory segment')}, ${sizeWords(kiB)}, ${ownerOf(world, segments[0]?.uid ?? 0)}`,
+    `${count(segments.length, 'System V shared memory segment')}, ${sizeText(kiB)}, ${ownerOf(world, segments[0]?.uid ?? 0)}`,
     `nobody is attached, creator and last user are dead, untouched for ${ageWords(Math.max(0, youngest))}`,
     'some programs keep data this way on purpose between runs (STAR keeps its genome): ask when in doubt',
     'a process that attaches before the removal would change this: it is checked again then',

@@ -5,12 +5,6 @@ import { wordsOf, type Proc } from './table.ts';
 import type { GpuUse } from './gpu.ts';
 import { sum } from './predict.ts';
 
-export const sizeWords = (kiB: number): string => {
-  if (kiB >= 1024 * 1024) return `${(kiB / 1024 / 1024).toFixed(1)} GiB`;
-  if (kiB >= 1024) return `${Math.round(kiB / 1024)} MiB`;
-  return `${kiB} KiB`;
-};
-
 export const count = (n: number, one: string, many = `${one}s`): string => `${n} ${n === 1 ? one : many}`;
 
 export function ageWords(seconds: number): string {

@@ -31,7 +31,7 @@ describe('files in /dev/shm', () => {
     ];
     const story = tell({ shmFiles });
     expect(classes(story)).toEqual(['stale_shm', 'stale_shm']);
-    expect(story.findings[0]?.evidence[0]).toBe('5 files in /dev/shm that nothing uses, 5.0 GiB, owner ana');
+    expect(story.findings[0]?.evidence[0]).toBe('5 files in /dev/shm that nothing uses, 5 GiB, owner ana');
     expect(story.findings[0]?.evidence[1]).toContain('5 x sgl_shm_mm_*');
     expect(story.steps[0]).toMatchObject({
       action: 'remove_files',
