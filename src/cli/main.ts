@@ -37,5 +37,7 @@ function terminalIo(): CliIo {
 }
 
 process.exitCode = await cli(process.argv.slice(2), terminalIo());
+// What was written to a pipe may still be on its way, and `exit` would cut it off.
+for (const stream of [process.stdout, process.stderr]) await new Promise((written) => stream.write('', written));
 // Whatever a library left open must not keep a finished command waiting.
 process.exit();

@@ -11,6 +11,7 @@ import { LineCounter, isNode, parseDocument, type Document } from 'yaml';
 import type { z } from 'zod';
 import { ReclaimError } from '../errors.ts';
 import { nearest } from '../nearest.ts';
+import { withSecretFiles } from './secrets.ts';
 import {
   envSchema,
   yamlSchema,
@@ -66,7 +67,7 @@ function readEnv(sources: ConfigSources, faults: string[]): Env | null {
     // An empty line in .env.example means "not set".
     if (value !== undefined && value !== '') merged[key] = value;
   }
-  const parsed = envSchema.safeParse(merged);
+  const parsed = envSchema.safeParse(withSecretFiles(merged, sources.cwd, faults));
   if (parsed.success) return parsed.data;
   for (const issue of parsed.error.issues) {
     const key = String(issue.path[0] ?? '');
