@@ -1,8 +1,11 @@
 /** Reads one box for a request and brings the report up. Changes nothing on the box, so it may run again. */
 import { z } from 'zod';
+import { attendIncident } from '../src/alerts/attend.ts';
+import type { Deps } from '../src/deps.ts';
 import { asReclaimError } from '../src/errors.ts';
 import { look, thinkOptions } from '../src/look.ts';
 import { defineJob } from '../src/queue/define-job.ts';
+import type { RequestRecord } from '../src/requests/types.ts';
 
 export const lookJob = defineJob({
   name: 'look',
@@ -25,8 +28,18 @@ export const lookJob = defineJob({
       const error = asReclaimError(thrown);
       deps.log.warn({ err: thrown, request: requestId, host: record.host }, 'the look failed');
       await deps.requests.lookFailed(requestId, error.code, error.userText);
+      await attend(deps, record);
       return;
     }
     await deps.requests.looked(requestId, found);
+    await attend(deps, record);
   },
 });
+
+/** Shows it on the incident at once; should that fail, the reconciler does it. */
+async function attend(deps: Deps, { topic, id }: RequestRecord): Promise<void> {
+  if (topic === undefined) return;
+  await attendIncident(deps, topic).catch((error: unknown) => {
+    deps.log.warn({ err: error, request: id }, 'the incident could not be brought up to date');
+  });
+}

@@ -21,6 +21,7 @@ export const trimJob = defineJob({
       sum.requests += gone.requests;
       sum.events += gone.events;
     }
+    await store.topics.trim(ago(requests));
     if (sum.requests + sum.events > 0) log.info(sum, 'let go of old requests and audit events');
   },
 });

@@ -2,7 +2,7 @@
 import { randomBytes } from 'node:crypto';
 import { hostname } from 'node:os';
 import { pino, type Logger } from 'pino';
-import { jobs, requestJobs } from '../jobs/index.ts';
+import { alertJobs, jobs, requestJobs } from '../jobs/index.ts';
 import { openBackend, openStore } from './backend.ts';
 import type { Clock } from './clock.ts';
 import type { Config } from './config/schema.ts';
@@ -53,7 +53,7 @@ export async function compose({ config, instance, log, notices }: Serving): Prom
     });
   const requests = serviceOver(config, store, log, requestJobs(queue));
   return {
-    deps: { config, clock, log, instance, openBox, store, queue, requests, notices },
+    deps: { config, clock, log, instance, openBox, store, queue, requests, alertJobs: alertJobs(queue), notices },
     meters,
     hostsChanged() {
       // The old ones close their connections by themselves when nobody used them for a while.

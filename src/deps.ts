@@ -1,5 +1,6 @@
 /** Everything the entry points (Slack, jobs, CLI, HTTP) may use. Built once, in src/compose.ts, and passed on. */
 import type { Logger } from 'pino';
+import type { AlertJobs } from './alerts/jobs.ts';
 import type { OpenBox } from './box.ts';
 import type { Clock } from './clock.ts';
 import type { Config } from './config/schema.ts';
@@ -17,6 +18,7 @@ export interface Deps {
   readonly store: Store;
   readonly queue: Queue;
   readonly requests: RequestService;
+  readonly alertJobs: AlertJobs;
   /** Sentences about this deployment that people should see on the Home tab; empty when all is well. */
   readonly notices?: () => readonly string[];
 }

@@ -18,6 +18,8 @@ export interface HttpOptions {
   /** One row per part this process depends on. Must answer within a second or so. */
   readonly ready: () => Promise<Readonly<Record<string, Check>>>;
   readonly metrics: () => Promise<string>;
+  /** Answers what is posted below /alerts/. */
+  readonly alerts?: (request: IncomingMessage, response: ServerResponse, path: string) => Promise<void>;
 }
 
 export interface HttpServer {
@@ -61,6 +63,10 @@ function isTcp(address: AddressInfo | string | null): address is AddressInfo {
 
 async function answer(request: IncomingMessage, response: ServerResponse, options: HttpOptions): Promise<void> {
   const path = (request.url ?? '/').split('?')[0];
+  if (path?.startsWith('/alerts/') === true && options.alerts !== undefined) {
+    await options.alerts(request, response, path);
+    return;
+  }
   if (request.method !== 'GET' && request.method !== 'HEAD') {
     send(response, 405, 'text/plain', 'Only GET is answered here.\n', { allow: 'GET, HEAD' });
     return;

@@ -1,6 +1,7 @@
 /** One process of the bot: what it starts, in order, and how it ends. */
 import type { Logger } from 'pino';
 import { jobs, scheduleJobs } from '../jobs/index.ts';
+import { alertReceiver } from './alerts/receiver.ts';
 import { compose, instanceName, type Composition } from './compose.ts';
 import { liveConfig, type LiveConfig } from './config/live.ts';
 import type { Config } from './config/schema.ts';
@@ -87,6 +88,7 @@ async function start(up: Up, stops: (() => Promise<void>)[]): Promise<number> {
     port: config.env.HTTP_PORT,
     ready: () => readiness({ deps, gateway: up.gateway, draining: up.draining }),
     metrics: () => metrics(up),
+    alerts: alertReceiver(deps),
   });
   // Answers to the end, so that whoever asks can see the process drain.
   stops.unshift(() => http.close());
@@ -95,7 +97,7 @@ async function start(up: Up, stops: (() => Promise<void>)[]): Promise<number> {
       jobs.map((job) => metered(job, meters)),
       deps,
     );
-    await scheduleJobs(deps.queue);
+    await scheduleJobs(deps.queue, deps.config);
   }
   const presence = presenceOf(up);
   stops.push(() => presence.stop());
@@ -156,7 +158,7 @@ async function reload(up: Up, load: () => Config): Promise<'done' | 'refused'> {
   }
   up.composition.hostsChanged();
   if (up.role !== 'gateway') {
-    await scheduleJobs(deps.queue).catch((error: unknown) => {
+    await scheduleJobs(deps.queue, deps.config).catch((error: unknown) => {
       deps.log.warn({ err: error }, 'the schedules could not be renewed; they follow at the next start');
     });
   }

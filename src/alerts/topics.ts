@@ -48,7 +48,7 @@ export const incidentSchema = z.object({
   /** Fingerprints that fire now. */
   firing: z.array(z.string()),
   /** Messages of other bots it was told by: an edit of one may say that it is over. */
-  told: z.array(z.object({ channel: z.string(), ts: z.string() })),
+  told: z.array(z.object({ channel: z.string(), ts: z.string(), fingerprint: z.string() })),
   reopened: z.number().int().nonnegative(),
   endedAt: z.string().optional(),
   /** Newest request in its thread, and the state it was last seen in. */
@@ -58,6 +58,8 @@ export const incidentSchema = z.object({
   ruleWrong: z.string().optional(),
   /** How it came to this, from the readings of the watcher. */
   trend: z.string().optional(),
+  /** What else there is to know about how it came in. */
+  note: z.string().optional(),
   now: figureSchema.optional(),
   reclaim: z.object({ request: z.string(), at: z.string(), before: figureSchema, after: figureSchema }).optional(),
   /** Measured again so many minutes after the reclaim; without a figure, why there is none. */
@@ -79,6 +81,8 @@ export const questionSchema = z.object({
   said: z.string().nullable(),
   /** The hosts it could be; empty = any. */
   candidates: z.array(z.string()),
+  /** What the menu offers: the candidates, or all hosts there were. */
+  choices: z.array(z.string()),
   count: z.number().int().positive(),
   /** Set when the sender said that it is over. */
   resolved: z.boolean(),

@@ -30,6 +30,8 @@ export type QueueConnection =
 interface Producer {
   add(name: string, data: unknown, options: object): Promise<unknown>;
   upsertJobScheduler(id: string, repeat: { every: number }, template: object): Promise<unknown>;
+  getJobSchedulers(start: number, end: number, ascending: boolean): Promise<readonly { key: string }[]>;
+  removeJobScheduler(id: string): Promise<boolean>;
   waitUntilReady(): Promise<unknown>;
   getJobCounts(...states: ('waiting' | 'delayed' | 'active')[]): Promise<Record<string, number>>;
   getJobs(state: 'waiting', from: number, to: number, oldestFirst: boolean): Promise<{ readonly timestamp: number }[]>;
@@ -147,6 +149,18 @@ class Bull implements Queue {
       removeOnComplete: true,
       removeOnFail: true,
     };
+  }
+
+  async unschedule(job: RunnableJob, which: (id: string) => boolean): Promise<void> {
+    try {
+      const queue = await within(enqueueDeadlineMs, this.#producer(job.name));
+      const known = await within(enqueueDeadlineMs, queue.getJobSchedulers(0, -1, true));
+      for (const { key } of known) {
+        if (which(key)) await within(enqueueDeadlineMs, queue.removeJobScheduler(key));
+      }
+    } catch (error) {
+      throw down(error);
+    }
   }
 
   async schedule<Payload>(

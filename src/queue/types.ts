@@ -53,6 +53,8 @@ export interface Queue {
   ): Promise<void>;
   /** How much waits, by kind of job, over all processes. Rejects with `queue_down`. */
   depths(): Promise<QueueDepth[]>;
+  /** Removes the schedules of `job` whose id says so. */
+  unschedule(job: RunnableJob, which: (id: string) => boolean): Promise<void>;
   ping(): Promise<void>;
   /** Stops intake, waits for running jobs up to `deadlineMs`, then lets go. */
   close(deadlineMs: number): Promise<void>;

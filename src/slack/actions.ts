@@ -33,7 +33,7 @@ function clicker(body: ClickBody): Person {
   return personOf(body.user.id, body.user.team_id ?? body.team?.id);
 }
 
-function whisperer(respond: RespondFn, body: ClickBody, surface: Surface): Whisper {
+export function whisperer(respond: RespondFn, body: Pick<BlockAction, 'user' | 'channel'>, surface: Surface): Whisper {
   return async (text) => {
     const channel = body.channel?.id;
     try {

@@ -2,6 +2,8 @@
 import { App, SocketModeReceiver } from '@slack/bolt';
 import type { Logger } from 'pino';
 import { registerActions } from './actions.ts';
+import { registerAlertActions } from './alert-actions.ts';
+import { registerAlertMessages } from './alert-messages.ts';
 import { boltLogger } from './bolt-log.ts';
 import { registerCommands } from './commands.ts';
 import { homeView } from './home.ts';
@@ -83,6 +85,8 @@ export function registerHandlers(app: App, surface: Surface): void {
   registerActions(app, surface);
   registerViews(app, surface);
   registerHome(app, surface);
+  registerAlertMessages(app, surface);
+  registerAlertActions(app, surface);
   app.error((error) => {
     surface.deps.log.error({ err: error }, 'Bolt could not handle something');
     return Promise.resolve();

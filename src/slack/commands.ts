@@ -1,5 +1,7 @@
 /** /reclaim: acknowledged at once, worked on after; every refusal is a private sentence. */
 import type { App, RespondFn, SlashCommand } from '@slack/bolt';
+import { beginSilence, endSilence, silenceMs } from '../alerts/silences.ts';
+import { startSweep } from '../alerts/sweeps.ts';
 import { findHost } from '../config/hosts.ts';
 import { asReclaimError, ReclaimError } from '../errors.ts';
 import { nearest } from '../nearest.ts';
@@ -7,7 +9,8 @@ import { checkChannel } from './channels.ts';
 import { commandWords, parseCommand, type Command } from './command-text.ts';
 import { helpText, historyText, hostsText, statusText } from './lists.ts';
 import { acknowledge, answering, isFirst, linked, linkToCard, ownSentence, personOf, type Surface } from './surface.ts';
-import { plural } from './text.ts';
+import { mrkdwn, plural, type Piece } from './text.ts';
+import { mustBeMember } from './alert-actions.ts';
 
 type Look = Extract<Command, { verb: 'look' }>;
 
@@ -52,10 +55,8 @@ async function run(
       await whisper(await cancelHost(surface, command, findHost(deps.config, parsed.host).name));
       return;
     case 'silence':
-      throw new ReclaimError(
-        'usage',
-        'Silencing alerts is done with the menu in an alert’s thread. Nothing was changed.',
-      );
+      await whisper(await silenceHost(surface, command, parsed));
+      return;
     case 'wrong':
       throw new ReclaimError('usage', parsed.why);
     case 'look':
@@ -70,6 +71,23 @@ async function cancelHost(surface: Surface, command: SlashCommand, host: string)
   }
   await surface.deps.requests.cancel(record.id, personOf(command.user_id, command.team_id), 'slack');
   return `The request for ${host} is cancelled. Nothing was done on the box.`;
+}
+
+async function silenceHost(
+  surface: Surface,
+  command: SlashCommand,
+  { host: said, durationText }: Extract<Command, { verb: 'silence' }>,
+): Promise<string> {
+  const host = findHost(surface.deps.config, said).name;
+  const by = personOf(command.user_id, command.team_id);
+  await mustBeMember(surface, by);
+  if (/^(?:off|end|0)$/i.test(durationText)) {
+    await endSilence(surface.deps, host, by.id);
+    return mrkdwn([`Alerts of ${host} are posted again.`]);
+  }
+  const silence = await beginSilence(surface.deps, { host, by: by.id, forMs: silenceMs(durationText) });
+  const until: Piece = { at: silence.until, style: 'day_time' };
+  return mrkdwn([`Alerts of ${host} are silent until `, until, `. They are counted, not posted.`]);
 }
 
 /** The hosts a command means, in order, each once. A near miss is a question, never a guess. */
@@ -107,13 +125,23 @@ async function lookAt(
 ): Promise<void> {
   const hosts = hostsMeant(surface, look);
   if (hosts.length === 0) throw new ReclaimError('usage', 'No hosts are configured, so there is nothing to look at.');
-  if (hosts.length > hostsAtMost) {
+  const fleet = look.all || look.groups.length > 0;
+  if (!fleet && hosts.length > hostsAtMost) {
     throw new ReclaimError(
       'usage',
       `That is ${plural(hosts.length, 'box', 'boxes')}; ${hostsAtMost} at a time is the most. Nothing was done.`,
     );
   }
   await checkChannel(surface.client, command.channel_id);
+  if (fleet) {
+    await startSweep(surface.deps, {
+      requester: personOf(command.user_id, command.team_id),
+      channel: command.channel_id,
+      asked: [...(look.all ? ['all'] : []), ...look.groups.map((group) => `@${group}`), ...look.hosts].join(' '),
+      hosts,
+    });
+    return;
+  }
   const lines: string[] = [];
   for (const host of hosts) {
     const line = await askFor(surface, {

@@ -12,11 +12,13 @@ const listedAtMost = 30;
 export function helpText(): string {
   return [
     '*Reclaim* gives a box its memory back: it looks, says what holds the memory, proposes an exact plan, and acts only on what people approve.',
-    '`/reclaim HOST` (or several, `@group`, `all`): look at a box and propose a plan',
+    '`/reclaim HOST` (or several): look at a box and propose a plan',
+    '`/reclaim all` or `/reclaim @group`: look at many boxes, with one summary and a plan where there is something to do',
     '`/reclaim status`: open requests',
     '`/reclaim hosts`: the boxes I know',
     '`/reclaim history` or `/reclaim history HOST`: what was done before',
     '`/reclaim cancel HOST`: take your open request back',
+    '`/reclaim silence HOST 8h`: count alerts of a box, but post none for so long (`off` ends it)',
     '`/reclaim help`: this',
   ].join('\n');
 }

@@ -79,6 +79,7 @@ function mentionMrkdwn(id: string): string {
 
 /** A person as words, where a mention cannot stand: `unix:alice` -> `the Unix user alice`. */
 export function whoInWords(id: string): string {
+  if (id === 'alert') return 'an alert';
   return oneLine(id.startsWith('unix:') ? `the Unix user ${id.slice(5)}` : id);
 }
 

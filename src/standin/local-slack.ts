@@ -71,7 +71,15 @@ export interface LocalSlack {
   messages(channel: string): Message[];
   thread(channel: string, ts: string): Message[];
   /** Another app's message, such as an alert. */
-  postAsApp(name: string, channel: string, text: string, blocks?: Message['blocks']): Message;
+  postAsApp(
+    name: string,
+    channel: string,
+    text: string,
+    blocks?: Message['blocks'],
+    attachments?: Message['blocks'],
+  ): Message;
+  /** That app edits its message. */
+  editAsApp(message: Message, to: { text?: string; attachments?: Message['blocks'] }): void;
   onChange(listener: (change: Change) => void): () => void;
   /** Asks now and after every change until the answer is neither undefined nor false; fails after `timeoutMs` (default 20 s). */
   waitFor<T>(
@@ -120,7 +128,7 @@ export async function startLocalSlack(options: LocalSlackOptions): Promise<Local
     actAs: (person) => actorFor(ws, actions, ws.person(person).id),
     messages: (channel) => messagesIn(ws, channel),
     thread: (channel, ts) => messagesIn(ws, channel).filter((m) => m.ts === ts || m.threadTs === ts),
-    postAsApp: (name, channel, text, blocks = []) =>
+    postAsApp: (name, channel, text, blocks = [], attachments) =>
       ws.add({
         channel: ws.channel(channel).id,
         user: 'U0OTHERAPP',
@@ -128,7 +136,14 @@ export async function startLocalSlack(options: LocalSlackOptions): Promise<Local
         username: name,
         text,
         blocks,
+        ...(attachments === undefined ? {} : { attachments }),
       }),
+    editAsApp: (message, { text, attachments }) => {
+      if (text !== undefined) message.text = text;
+      if (attachments !== undefined) message.attachments = attachments;
+      message.editedTs = ws.nextTs();
+      ws.changed(message);
+    },
     onChange: (listener) => ws.onChange(listener),
     waitFor: (what, ask, o) => waitFor(ws, what, ask, o),
     close: async () => {

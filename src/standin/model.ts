@@ -68,6 +68,8 @@ export interface Message {
   readonly username?: string;
   text: string;
   blocks: Obj[];
+  /** Old-style attachments, as other apps still send them. */
+  attachments?: Obj[];
   metadata?: Obj;
   readonly threadTs?: string;
   editedTs?: string;

@@ -33,6 +33,7 @@ export function wireMessage(ws: Workspace, m: Message, baseUrl: string, withMeta
     ...(m.username === undefined ? {} : { username: m.username, subtype: 'bot_message' }),
     team: ws.team.id,
     ...(m.blocks.length === 0 ? {} : { blocks: m.blocks }),
+    ...(m.attachments === undefined ? {} : { attachments: m.attachments }),
     ...(withMetadata && m.metadata !== undefined ? { metadata: m.metadata } : {}),
     ...(m.threadTs === undefined ? {} : { thread_ts: m.threadTs }),
     ...(m.editedTs === undefined ? {} : { edited: { user: m.user, ts: m.editedTs } }),

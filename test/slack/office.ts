@@ -82,6 +82,7 @@ function testQueue(enqueued: string[], broken: Office['broken']): Queue {
     },
     work: nothing,
     schedule: nothing,
+    unschedule: nothing,
     depths: () => Promise.resolve([]),
     ping: nothing,
     close: nothing,
@@ -116,6 +117,7 @@ export async function openOffice(
   options: {
     hosts?: readonly string[];
     policy?: Record<string, unknown>;
+    alerts?: Record<string, unknown>;
     slack?: Partial<LocalSlackOptions>;
     /** Left out: pictures are painted for real. */
     paint?: (svg: string) => Promise<Buffer>;
@@ -127,6 +129,7 @@ export async function openOffice(
   const yaml = {
     hosts: Object.fromEntries(hosts.map((h) => [h, { address: '192.0.2.1', groups: ['train'] }])),
     policy: { approvers: [sam, priya], self_approval: 'never', ...options.policy },
+    ...(options.alerts === undefined ? {} : { alerts: options.alerts }),
   };
   writeFileSync(join(folder, 'reclaim.yaml'), stringify(yaml));
   const env = { SLACK_BOT_TOKEN: 'xoxb-local', SLACK_APP_TOKEN: 'xapp-local', SLACK_API_URL: slack.apiUrl };
@@ -159,6 +162,11 @@ export async function openOffice(
     store,
     queue,
     requests,
+    alertJobs: {
+      received: (_received, id) => Promise.resolve(void enqueued.push(id)),
+      recheck: () => Promise.resolve(),
+      sweepHost: (sweepId, host) => Promise.resolve(void enqueued.push(`sweep ${sweepId} ${host}`)),
+    },
   };
   const gateways: Gateway[] = [];
   const stopGateways = async () => {

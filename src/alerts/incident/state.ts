@@ -58,6 +58,10 @@ export interface Arrival {
   readonly nowMs: number;
   readonly told?: Told;
   readonly silence?: { readonly until: string; readonly by: string };
+  /** Such as: the sender cut off more alerts of this group. */
+  readonly note?: string;
+  /** How the readings of the watcher came to this. */
+  readonly trend?: string;
 }
 
 export type Fired = Pick<Alert, 'fingerprint' | 'title' | 'source'>;
@@ -80,7 +84,9 @@ export function openIncident(id: string, host: string, channel: string, alert: F
     count: 1,
     lastFiredAt: at,
     firing: [alert.fingerprint],
-    told: arrival.told === undefined ? [] : [arrival.told],
+    told: arrival.told === undefined ? [] : [{ ...arrival.told, fingerprint: alert.fingerprint }],
+    ...(arrival.note === undefined ? {} : { note: arrival.note }),
+    ...(arrival.trend === undefined ? {} : { trend: arrival.trend }),
     reopened: 0,
     checks: [],
   };
@@ -116,7 +122,14 @@ export function fire(incident: Incident, alert: Fired, arrival: Arrival): Incide
     told:
       told === undefined
         ? incident.told
-        : added(incident.told, told, (t) => t.ts === told.ts && t.channel === told.channel, toldAtMost),
+        : added(
+            incident.told,
+            { ...told, fingerprint: alert.fingerprint },
+            (t) => t.ts === told.ts && t.channel === told.channel,
+            toldAtMost,
+          ),
+    ...(arrival.note === undefined ? {} : { note: arrival.note }),
+    ...(arrival.trend === undefined ? {} : { trend: arrival.trend }),
   };
   const stale =
     incident.state === 'recovered' &&
@@ -125,7 +138,10 @@ export function fire(incident: Incident, alert: Fired, arrival: Arrival): Incide
     alert.source !== 'watch' &&
     nowMs - Date.parse(incident.reclaim.at) < staleRepeatMs;
   if (silence !== undefined || stale || !isOver(incident.state)) {
-    return { topic: next(incident, nowMs, patch), deliver: silence === undefined ? ['incident'] : [] };
+    // A box that could not be looked at is tried again with the next alert.
+    const again = silence === undefined && incident.state === 'open' && incident.requestState === 'failed';
+    const base = again ? without(incident, 'request', 'requestState') : incident;
+    return { topic: next(base, nowMs, patch), deliver: silence === undefined ? ['incident'] : [] };
   }
   return { topic: next(reopenable(incident), nowMs, { ...patch, ...reopening(incident) }), deliver: ['incident'] };
 }
@@ -207,15 +223,6 @@ export function silenced(incident: Incident, silence: Incident['silence'], nowMs
     return { topic: next(without(incident, 'silence'), nowMs, {}), deliver: ['incident'] };
   }
   return { topic: next(incident, nowMs, { silence }), deliver: ['incident'] };
-}
-
-/** "Look again": the thread gets a new request. */
-export function lookAgain(incident: Incident, nowMs: number): IncidentMove | null {
-  if (incident.state === 'closed') return null;
-  const kept = without(incident, 'request', 'requestState', 'ruleWrong');
-  const reason = `Looking at ${incident.host} again.`;
-  const patch = isOver(incident.state) ? {} : ({ state: 'open', reason } as const);
-  return { topic: next(kept, nowMs, patch), deliver: ['incident'] };
 }
 
 /** What the clock does: over for longer than it could reopen, or forgotten by whoever sent it. */

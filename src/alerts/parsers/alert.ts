@@ -1,30 +1,29 @@
 /** What every alert comes down to, whoever sent it. Its text only ever serves to find a configured host and to be shown. */
 import { createHash } from 'node:crypto';
+import { z } from 'zod';
 
 export const alertSources = ['watch', 'alertmanager', 'grafana', 'netdata', 'zabbix', 'datadog', 'message'] as const;
 export type AlertSource = (typeof alertSources)[number];
 
-/** A name some part of the alert gives for the box, as it stands there. */
-export interface HostHint {
-  /** Where it stood: `nodename`, `instance`, `Host`, … */
-  readonly from: string;
-  readonly said: string;
-}
-
-export interface Alert {
-  readonly source: AlertSource;
-  readonly state: 'firing' | 'resolved';
+export const alertSchema = z.object({
+  source: z.enum(alertSources),
+  state: z.enum(['firing', 'resolved']),
   /** One line of the sender's own words, cut to a readable length: raw text, never markup. */
-  readonly title: string;
+  title: z.string(),
   /** The same for a firing alert, its repeats and its resolve. */
-  readonly fingerprint: string;
-  /** Names given in fields made for it, most telling first. Where there are any, no other text is searched. */
-  readonly hints: readonly HostHint[];
+  fingerprint: z.string(),
+  /**
+   * Names given in fields made for it (`nodename`, `instance`, `Host`), most telling first. Where there are any, no other
+   * text is searched.
+   */
+  hints: z.array(z.object({ from: z.string(), said: z.string() })),
   /** Single words that could be a host, where no field says it. */
-  readonly words: readonly string[];
+  words: z.array(z.string()),
   /** Whether memory is what it is about, as far as its words tell. */
-  readonly about: 'memory' | 'other' | 'unsaid';
-}
+  about: z.enum(['memory', 'other', 'unsaid']),
+});
+export type Alert = z.infer<typeof alertSchema>;
+export type HostHint = Alert['hints'][number];
 
 export const titleChars = 200;
 

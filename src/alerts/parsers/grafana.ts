@@ -36,16 +36,16 @@ export function parseGrafana(body: unknown): Delivery | null {
   if (!parsed.success) return null;
   const rule = parsed.data;
   if (rule.state !== 'alerting' && rule.state !== 'ok') return { alerts: [], truncated: 0 };
-  const state = rule.state === 'ok' ? 'resolved' : 'firing';
+  const state: Alert['state'] = rule.state === 'ok' ? 'resolved' : 'firing';
   const name = rule.ruleName ?? rule.title ?? 'Grafana alert';
   const id = String(rule.ruleId ?? name);
   const about = aboutOf([name, rule.title ?? '', rule.message ?? ''].join(' '));
-  const base = { source: 'grafana', state, title: titleOf(name), words: [], about } as const;
+  const base = { source: 'grafana' as const, state, title: titleOf(name), about };
   const series = rule.evalMatches ?? [];
   // An "ok" names no series any more: it resolves whatever the rule had reported.
   if (series.length === 0) {
     const hints = labelHints(textsOf(rule.tags));
-    return { alerts: [{ ...base, fingerprint: legacyFingerprint(id), hints }], truncated: 0 };
+    return { alerts: [{ ...base, fingerprint: legacyFingerprint(id), hints, words: [] }], truncated: 0 };
   }
   const alerts = series.map((match): Alert => {
     const hints = labelHints({ ...textsOf(rule.tags), ...textsOf(match.tags) });

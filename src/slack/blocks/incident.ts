@@ -67,7 +67,12 @@ function figures(incident: Incident): Piece[][] {
     incident.now === undefined
       ? []
       : [`${figureText(incident.now)}, measured `, { at: incident.now.at, style: 'time' }, '.'];
-  return [fired, now, incident.trend === undefined ? [] : [incident.trend]].filter((line) => line.length > 0);
+  return [
+    fired,
+    now,
+    incident.trend === undefined ? [] : [incident.trend],
+    incident.note === undefined ? [] : [incident.note],
+  ].filter((line) => line.length > 0);
 }
 
 function silenceLine(incident: Incident): Piece[] | null {

@@ -20,10 +20,9 @@ function asked(question: Question): string {
   return `This alert ${name}, so nothing was looked at. If it is one of yours, choose it; hosts and their other names are in reclaim.yaml.`;
 }
 
-/** `hosts` are all configured ones; the menu offers the candidates where there are any. */
 export function questionMessage(question: Question): Message {
   const { answer } = question;
-  const choices = question.candidates.slice(0, choicesAtMost);
+  const choices = question.choices.slice(0, choicesAtMost);
   const title = cut(oneLine(question.title), 300);
   const says: Piece[] =
     answer !== undefined

@@ -1,7 +1,7 @@
 /** What goes into a card's thread: the details of the look, the word to the requester at the end, and the files. */
 import type { KnownBlock } from '@slack/types';
 import { sizeText } from '../../memory/sizes.ts';
-import type { RequestRecord } from '../../requests/types.ts';
+import { alertRequester, type RequestRecord } from '../../requests/types.ts';
 import { columns, cut, limits, mrkdwn, oneLine, plural, withPeople, type Piece } from '../text.ts';
 import { peopleOf } from './card.ts';
 import { fit, rich, sentence, type Message } from './elements.ts';
@@ -61,8 +61,8 @@ export function renderDetails(record: RequestRecord): Message | null {
 export function renderOutcome(record: RequestRecord): Message {
   const report = record.run?.report;
   const pieces: Piece[] = [
-    { who: record.requester.id },
-    ` ${record.host}: ${stateWords(record)}. `,
+    ...(record.requester.id === alertRequester ? [] : [{ who: record.requester.id }, ' ']),
+    `${record.host}: ${stateWords(record)}. `,
     ...withPeople(record.reason, peopleOf(record)),
     ...(report === undefined ? [] : [` ${gainSentence(report)}`]),
   ];
