@@ -19,7 +19,7 @@ const eventSchema = z.looseObject({
   channel: z.string(),
   ts: z.string().optional(),
   subtype: z.string().optional(),
-  message: z.unknown(),
+  message: z.unknown().optional(),
 });
 
 export function registerAlertMessages(app: App, surface: Surface): void {
