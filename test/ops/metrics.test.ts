@@ -71,7 +71,15 @@ describe('the metrics', () => {
     const meters = new Meters();
     const down = () => Promise.reject(new ReclaimError('queue_down', 'no'));
     const nothing = () => Promise.resolve();
-    const queue = { enqueue: nothing, work: nothing, schedule: nothing, ping: nothing, close: nothing, depths: down };
+    const queue = {
+      enqueue: nothing,
+      work: nothing,
+      schedule: nothing,
+      unschedule: nothing,
+      ping: nothing,
+      close: nothing,
+      depths: down,
+    };
     const text = await metricsText({ store, queue, clock, meters });
     expect(text).toMatch(/^reclaim_requests_asked_total 1$/m);
     expect(text).toMatch(/^reclaim_requests_open\{state="draft"\} 1$/m);
