@@ -89,7 +89,7 @@ function sourceOf(shown: ShownMessage, line: string): AlertSource {
 /** The title without what changes between firing and resolved: state words, counts, values. */
 function lasting(line: string): string {
   return line
-    .replace(/^\W*(?:\[[^\]]*\]|\w+(?:\s+in [\w\s]+)?:)\s*/, '')
+    .replace(/^[^\w[]*(?:\[[^\]]*\]|\w+(?:\s+in [\w\s]+)?:)\s*/, '')
     .replace(/\(.*\)/g, '')
     .replace(/[\d.,]+\s*%?/g, '')
     .trim()
