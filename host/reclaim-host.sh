@@ -294,7 +294,12 @@ E
 
 collect() {
   cd /proc || return 1
-  if [ "$SCOPE" = memory ]; then collect_memory; return 0; fi
+  # The watcher wants to know of a full /dev/shm; df asks tmpfs only, which cannot hang.
+  if [ "$SCOPE" = memory ]; then
+    collect_memory
+    frame command 0 0 'df tmpfs'; df -k -t tmpfs 2>/dev/null
+    return 0
+  fi
   if ! make_workdir; then error no_workdir 'This machine has no folder that can be written to (/run, /tmp and /dev/shm were tried).'; return 1; fi
   # The inner `done` tells a complete look from one whose gzip or shell was killed on the way.
   if command -v gzip >/dev/null 2>&1; then

@@ -5,7 +5,7 @@ import { checked } from '../src/alerts/incident/state.ts';
 import { incidentSettings } from '../src/alerts/settings.ts';
 import { changeTopic } from '../src/alerts/topic-changes.ts';
 import type { Incident } from '../src/alerts/topics.ts';
-import { readSample } from '../src/alerts/watch/read.ts';
+import { readSample } from '../src/alerts/read-sample.ts';
 import type { Deps } from '../src/deps.ts';
 import { asReclaimError } from '../src/errors.ts';
 import { defineJob } from '../src/queue/define-job.ts';

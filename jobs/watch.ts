@@ -1,6 +1,6 @@
 /** Reads the memory of one host on its interval. Changes nothing on the box; a reading that fails is followed by the next. */
 import { z } from 'zod';
-import { watchHost } from '../src/alerts/watch/watch.ts';
+import { watchHost } from '../src/alerts/watcher.ts';
 import { defineJob } from '../src/queue/define-job.ts';
 
 export const watchJob = defineJob({

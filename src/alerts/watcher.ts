@@ -1,14 +1,13 @@
 /** The watcher's round for one host: read, keep the reading, judge, and raise or end the host's incident. */
-import type { Deps } from '../../deps.ts';
-import { asReclaimError } from '../../errors.ts';
-import { recover, watchFingerprint } from '../incident/state.ts';
-import { isOver } from '../incident/state.ts';
-import { raise } from '../incidents.ts';
-import { silenceOf } from '../silences.ts';
-import { changeTopic, inSlot } from '../topic-changes.ts';
-import { judge, trendOf, type WatchSettings } from './judge.ts';
-import { readSample } from './read.ts';
-import type { Sample } from './sample.ts';
+import type { Deps } from '../deps.ts';
+import { asReclaimError } from '../errors.ts';
+import { isOver, recover, watchFingerprint } from './incident/state.ts';
+import { raise } from './incidents.ts';
+import { silenceOf } from './silences.ts';
+import { changeTopic, inSlot } from './topic-changes.ts';
+import { judge, trendOf, type WatchSettings } from './watch/judge.ts';
+import { readSample } from './read-sample.ts';
+import type { Sample } from './watch/sample.ts';
 
 export type WatchParts = Pick<Deps, 'store' | 'clock' | 'config' | 'log' | 'requests' | 'alertJobs' | 'openBox'>;
 

@@ -1,8 +1,8 @@
 /** Takes one reading of a box: the cheap part of a look. */
-import type { Deps } from '../../deps.ts';
-import { ReclaimError } from '../../errors.ts';
-import { sampleOf } from './judge.ts';
-import type { Sample } from './sample.ts';
+import type { Deps } from '../deps.ts';
+import { ReclaimError } from '../errors.ts';
+import { sampleOf } from './watch/judge.ts';
+import type { Sample } from './watch/sample.ts';
 
 /** @throws ReclaimError for whatever keeps the box from being read */
 export async function readSample(
