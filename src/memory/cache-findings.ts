@@ -3,7 +3,7 @@ import type { Finding } from './contract.ts';
 import type { Dentries } from './dentries.ts';
 import { cacheList, classKiB, noticeableKiB, type KernelView } from './kernel-view.ts';
 import { field } from './meminfo.ts';
-import { rangeText, sizeText } from './sizes.ts';
+import { sizeText } from './sizes.ts';
 import { isFileSystemCache } from './slab.ts';
 
 export function cacheFindings(view: KernelView): Finding[] {
@@ -23,14 +23,14 @@ function pageCache({ facts, memory, accounting, outlook, dropLevel, freeWords, l
     reclaimableKiB: { low: Math.min(outlook.cache.low, kiB), high: Math.min(outlook.cache.high, kiB) },
     action: inDrop ? 'drop_caches' : 'none',
     evidence: [
-      'files read or written lately, kept in case they are needed again; programs get this memory the moment they ask',
-      `\`available\` (${sizeText(memory.availableKiB)}) counts it already: a drop moves ${rangeText(outlook.cache)} to \`free\` and adds ${gain < 1024 ? 'nothing' : `at most ${sizeText(gain)}`} to \`available\``,
+      'files read or written lately, kept in case they are needed again',
+      `programs get it the moment they ask, so \`available\` counts it already: a drop adds ${gain < 1024 ? 'nothing' : `at most ${sizeText(gain)}`} there`,
       `\`free\` on this box prints ${freeWords}`,
       ...(dirty > 64 * 1024 ? [`${sizeText(dirty)} of it is not written to disk yet`] : []),
       ...(lustre
         ? ['Lustre keeps cache that the kernel does not count as available, so `available` may be higher']
         : []),
-      'only programs that wait for memory all the same would make it a problem (/proc/pressure/memory)',
+      'only where /proc/pressure/memory shows programs waiting for memory all the same is it a problem',
     ],
   };
 }

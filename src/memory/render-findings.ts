@@ -88,6 +88,7 @@ const shownShort = 10;
 function whole(finding: Finding, ink: Ink): string[] {
   const { low, high } = finding.reclaimableKiB;
   // Dropped cache moves to `free`; it was available before.
+  const size = finding.kiB === 0 ? '' : `  ${sizeText(finding.kiB)}`;
   const isCache = finding.class === 'page_cache' || finding.class === 'reclaimable_slab';
   const back = high > 0 ? `, ${rangeText({ low, high })} ${isCache ? 'can move to free' : 'can come back'}` : '';
   const everything = ink.detail === 'full' && givesBack.includes(finding.action);
@@ -96,7 +97,7 @@ function whole(finding: Finding, ink: Ink): string[] {
   const paths = finding.paths ?? [];
   const more = Math.max(0, processes.length - most) + Math.max(0, paths.length - most);
   return [
-    ink.bold(ink.wrap(`${finding.class}  ${sizeText(finding.kiB)}${back}${actionWords[finding.action]}`, '')),
+    ink.bold(ink.wrap(`${finding.class}${size}${back}${actionWords[finding.action]}`, '')),
     ...finding.evidence
       .filter((line) => ink.said === undefined || !line.includes(ink.said))
       .map((line) => ink.wrap(`- ${line}`, '  ')),
@@ -108,7 +109,8 @@ function whole(finding: Finding, ink: Ink): string[] {
 
 function oneLine(finding: Finding, ink: Ink): string {
   const why = finding.evidence[0] ?? '';
-  return ink.wrap(`- ${finding.class} ${sizeText(finding.kiB)}: ${why}${actionWords[finding.action]}`, '  ');
+  const size = finding.kiB === 0 ? '' : ` ${sizeText(finding.kiB)}`;
+  return ink.wrap(`- ${finding.class}${size}: ${why}${actionWords[finding.action]}`, '  ');
 }
 
 function processLine(proc: NonNullable<Finding['processes']>[number], everything: boolean, ink: Ink): string {

@@ -1,5 +1,5 @@
 /** The report for a terminal: plain words and letters; colour only says again what the words say. */
-import type { Diagnosis, Step } from './contract.ts';
+import type { Diagnosis, RangeKiB, Step } from './contract.ts';
 import { renderFreeTable } from './free-table.ts';
 import { findingSections, type Ink } from './render-findings.ts';
 import { rangeText, sizeText } from './sizes.ts';
@@ -61,12 +61,20 @@ export function renderReport(diagnosis: Diagnosis, options: RenderOptions): stri
 type Wrap = (text: string, indent: string) => string;
 type Title = (text: string) => string;
 
+/** Why there is no plan, where somebody else can do something. */
+const noPlan: Partial<Record<Diagnosis['verdict'], string>> = {
+  real_usage: 'what holds the memory is for its owners to end',
+  not_a_process: 'what helps here is for an administrator to do',
+  unknown: 'nothing is done on what was not seen',
+};
+
 function planLines(diagnosis: Diagnosis, wrap: Wrap, title: Title): string[] {
-  if (diagnosis.plan === null) return [title('Plan'), '  none: nothing here should be done'];
+  if (diagnosis.plan === null)
+    return [title('Plan'), `  none: ${noPlan[diagnosis.verdict] ?? 'nothing here should be done'}`];
   const steps = diagnosis.plan.steps.flatMap((step) => [
     wrap(`${step.id}: ${stepWords(step)}${targetWords(diagnosis, step)}`, '  '),
     wrap(
-      `expected: free +${rangeText(step.expectedFreeKiB)}, available +${rangeText(step.expectedAvailableKiB)}`,
+      `expected: free +${gainText(step.expectedFreeKiB)}, available +${gainText(step.expectedAvailableKiB)}`,
       '      ',
     ),
   ]);
@@ -74,6 +82,8 @@ function planLines(diagnosis: Diagnosis, wrap: Wrap, title: Title): string[] {
   const note = onlyCache ? [wrap('not needed: programs get this memory anyway. On request only.', '  ')] : [];
   return [title(`Plan ${diagnosis.plan.digest.slice(0, 12)}`), ...steps, ...note];
 }
+
+const gainText = (range: RangeKiB): string => (range.high === 0 ? '0' : rangeText(range));
 
 /** Which finding a kill step is about: there may be several. */
 function targetWords({ findings }: Diagnosis, step: Step): string {

@@ -98,13 +98,12 @@ const headlines: Readonly<Record<Verdict, (evidence: Evidence) => string>> = {
     const { findings, liveKiB } = evidence;
     const largest = findings.find((f) => f.class === 'live_job');
     const who = largest?.processes?.[0]?.user;
-    return `Real usage: live work holds ${sizeText(liveKiB)}${who ? `, most of it ${who}'s` : ''}; ${availableWords(evidence)}. Nothing is left over; only its owners can free it.`;
+    return `Real usage: live work holds ${sizeText(liveKiB)}${who ? `, most of it ${who}'s` : ''}; ${availableWords(evidence)}. Nothing is left over; only its owners can free it.${stuckWords(evidence)}`;
   },
   not_a_process: (evidence) => {
     const kernel = heldOutsideProcesses(evidence);
     const names = kernel.slice(0, 2).map((f) => `${words[f.class] ?? f.class} ${sizeText(f.kiB)}`);
-    const deleting = kernel.some(onRamDisk) ? ', deleting those files does' : '';
-    return `Not a process: ${names.join(', ')} of ${sizeText(evidence.memory.totalKiB)}. Killing anything will not help${deleting}; ${availableWords(evidence)}.`;
+    return `Not a process: ${names.join(', ')} of ${sizeText(evidence.memory.totalKiB)}. Killing anything will not help${cureOf(kernel[0], evidence.memory)}; ${availableWords(evidence)}.${stuckWords(evidence)}`;
   },
   nothing_to_reclaim: (evidence) => {
     const cache = evidence.findings.find((f) => f.class === 'page_cache');
@@ -112,7 +111,7 @@ const headlines: Readonly<Record<Verdict, (evidence: Evidence) => string>> = {
     const small = evidence.findings.filter((f) => givesBack.includes(f.action));
     const listed = small.length === 0 ? '' : ` Small leftovers of ${sizeText(sumOf(small))} are listed all the same.`;
     const share = percentOf(evidence.memory.availableKiB, evidence.memory.totalKiB);
-    return `Nothing to reclaim: ${availableWords(evidence)} (${share} %).${kept}${listed}${startedWords(evidence)}`;
+    return `Nothing to reclaim: ${availableWords(evidence)} (${share} %).${kept}${listed}${stuckWords(evidence)}${startedWords(evidence)}`;
   },
   unknown: (evidence) => {
     if (evidence.memory.totalKiB === 0)
@@ -121,6 +120,20 @@ const headlines: Readonly<Record<Verdict, (evidence: Evidence) => string>> = {
     return `Unknown: ${sizeText(evidence.processKiB)} belongs to processes we cannot judge. ${missing} ${capital(availableWords(evidence))}.`;
   },
 };
+
+/** What does help against the largest of it, where something does. */
+function cureOf(largest: Finding | undefined, memory: Memory): string {
+  if (largest === undefined) return '';
+  if (onRamDisk(largest)) return ', deleting those files does';
+  return isStrangeSlab(largest, memory) ? ', dropping caches can' : '';
+}
+
+function stuckWords({ findings, memory }: Evidence): string {
+  const stuck = sumOf(findings.filter((f) => f.class === 'unkillable'));
+  return stuck < Math.max(lingeringKiB, memory.totalKiB * 0.01)
+    ? ''
+    : ` ${sizeText(stuck)} is held by processes that no signal ends.`;
+}
 
 /** Whatever an alert from before the start was about is gone. */
 const startedWords = ({ uptimeSeconds }: Evidence): string =>

@@ -78,7 +78,8 @@ function judge(world: World, root: Proc, members: readonly Proc[]): BuildTree {
   if (!orphan.has('parent')) life.add(`its parent (pid ${root.ppid}) is alive`);
   // nohup and setsid make a build look left behind; one that leads its own group and gets on is somebody's.
   const detached = role === 'driver' && !groupLeaderGone(world, root) && !belongsToDeadBuild(root);
-  if (detached && members.some(isBusy)) life.add('it still makes progress, started to run unattended');
+  if (detached && orphan.has('parent') && members.some(isBusy))
+    life.add('it still makes progress, started to run unattended');
   if (!members.every((proc) => isOldEnough(world, proc))) life.add('it is younger than the policy asks for');
   return { root, members, orphan, life: [...life] };
 }

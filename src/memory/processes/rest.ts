@@ -113,7 +113,8 @@ function restFinding(world: World, home: Home, procs: readonly Proc[], telling: 
   const [kind, action] = classOf(home.kind, idle, procs);
   const big = procs[0];
   const signs = big === undefined ? [] : [...orphanSigns(world, big).values()];
-  const life = big === undefined ? [] : lifeSigns(world, big);
+  // The name says already what container or service it runs in.
+  const life = (big === undefined ? [] : lifeSigns(world, big)).filter((sign) => !sign.endsWith(home.name));
   const evidence = [
     `${groupName(world, home, procs)}: ${count(procs.length, 'process', 'processes')}, ${startedWords(procs, telling.takenAtMs)}, ${ownerWords(procs)}`,
     busy.length > 0
@@ -166,8 +167,10 @@ function idleWords(world: World, procs: readonly Proc[]): string {
   if (!world.table.twoLooks) return 'CPU use is not known from one look, so it counts as in use';
   if (procs.every((proc) => proc.cpuShare === null))
     return 'too small for a second look, so CPU use is not known and it counts as in use';
-  const youngest = Math.min(...procs.map((proc) => proc.ageSeconds ?? Infinity));
-  return `no CPU use during the look${Number.isFinite(youngest) ? `; its youngest process is ${ageWords(youngest)} old` : ''}`;
+  const ages = procs.map((proc) => proc.ageSeconds ?? Infinity);
+  const youngest = Math.min(...ages);
+  const said = !Number.isFinite(youngest) || ageWords(youngest) === ageWords(Math.max(...ages));
+  return `no CPU use during the look${said ? '' : `; its youngest process is ${ageWords(youngest)} old`}`;
 }
 
 function lockedLine(procs: readonly Proc[]): string[] {
