@@ -1,8 +1,8 @@
 /**
- * The small HTTP side: is the process up, is it ready, what do the numbers say. Every answer is a sentence or a table;
- * nothing here changes anything.
+ * The small HTTP side: is the process up, is it ready, what do the numbers say. Every answer is a sentence or a table.
+ * Requests of Slack are handed on to whoever checks and takes them.
  */
-import { createServer, type IncomingMessage, type ServerResponse } from 'node:http';
+import { createServer, type IncomingMessage, type RequestListener, type ServerResponse } from 'node:http';
 import type { AddressInfo } from 'node:net';
 import { ReclaimError } from './errors.ts';
 
@@ -20,6 +20,8 @@ export interface HttpOptions {
   readonly metrics: () => Promise<string>;
   /** Answers what is posted below /alerts/. */
   readonly alerts?: (request: IncomingMessage, response: ServerResponse, path: string) => Promise<void>;
+  /** Takes POST /slack/events; null in Socket Mode, and while it is not up. */
+  readonly slack?: () => RequestListener | null;
 }
 
 export interface HttpServer {
@@ -65,6 +67,13 @@ async function answer(request: IncomingMessage, response: ServerResponse, option
   const path = (request.url ?? '/').split('?')[0];
   if (path?.startsWith('/alerts/') === true && options.alerts !== undefined) {
     await options.alerts(request, response, path);
+    return;
+  }
+  if (path === '/slack/events' && request.method === 'POST') {
+    const listener = options.slack?.() ?? null;
+    if (listener !== null) listener(request, response);
+    else
+      send(response, 404, 'text/plain', 'Slack is not listened to here: it talks over sockets, or this is a worker.\n');
     return;
   }
   if (request.method !== 'GET' && request.method !== 'HEAD') {

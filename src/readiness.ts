@@ -44,12 +44,13 @@ async function slackCheck(gateway: Gateway): Promise<Check> {
     return { ok, detail: sentence(facts) };
   } catch {
     const openSockets = gateway.openSockets();
-    return { ok: openSockets > 0, detail: `${openSockets} sockets open, what is undelivered is not known` };
+    const over = gateway.listener === null ? `${openSockets} sockets open` : 'over HTTP';
+    return { ok: gateway.listener !== null || openSockets > 0, detail: `${over}, what is undelivered is not known` };
   }
 }
 
-function sentence({ openSockets, undelivered, oldestUndeliveredAt }: Omit<GatewayHealth, 'ok'>): string {
+function sentence({ over, openSockets, undelivered, oldestUndeliveredAt }: Omit<GatewayHealth, 'ok'>): string {
   const waiting =
     undelivered === 0 ? 'nothing undelivered' : `${undelivered} undelivered since ${oldestUndeliveredAt ?? '?'}`;
-  return `${openSockets} sockets open, ${waiting}`;
+  return `${over === 'http' ? 'over HTTP' : `${openSockets} sockets open`}, ${waiting}`;
 }

@@ -15,8 +15,8 @@ import type { RunnableJob } from './queue/types.ts';
 import { readiness } from './readiness.ts';
 import { release } from './release.ts';
 import { receiptFile } from './receipt-file.ts';
-import { receiversPerApp } from './slack/app.ts';
 import { requireTokens, startGateway, type Gateway, type SlackSettings } from './slack/gateway.ts';
+import { socketsPerGateway } from './slack/sockets.ts';
 
 export const roles = ['all', 'gateway', 'worker'] as const;
 export type Role = (typeof roles)[number];
@@ -89,6 +89,7 @@ async function start(up: Up, stops: (() => Promise<void>)[]): Promise<number> {
     ready: () => readiness({ deps, gateway: up.gateway, draining: up.draining }),
     metrics: () => metrics(up),
     alerts: alertReceiver(deps),
+    slack: () => up.gateway?.listener ?? null,
   });
   // Answers to the end, so that whoever asks can see the process drain.
   stops.unshift(() => http.close());
@@ -117,7 +118,7 @@ function presenceOf(up: Up): Presence {
   const { store, clock, log, instance, config } = deps;
   const startedAt = new Date(clock.now()).toISOString();
   return startPresence({
-    ...{ store, clock, log, socketsPerGateway: receiversPerApp },
+    ...{ store, clock, log, socketsPerGateway },
     describe: () => ({
       ...{ instance, role: up.role, startedAt, release: release() },
       policyVersion: config.policyVersion,
@@ -174,7 +175,12 @@ function sayWhoMayApprove(config: Config, log: Logger): void {
 }
 
 function slackTokens({ env }: Config): SlackSettings {
-  return { botToken: env.SLACK_BOT_TOKEN, appToken: env.SLACK_APP_TOKEN, apiUrl: env.SLACK_API_URL };
+  return {
+    botToken: env.SLACK_BOT_TOKEN,
+    appToken: env.SLACK_APP_TOKEN,
+    signingSecret: env.SLACK_SIGNING_SECRET,
+    apiUrl: env.SLACK_API_URL,
+  };
 }
 
 function slackSettings(up: Up): SlackSettings {

@@ -1,20 +1,25 @@
 /** The Slack side of one process: sockets, handlers and the poster. Started and stopped by the composition root. */
 import { WebClient } from '@slack/web-api';
-import type { SocketModeReceiver } from '@slack/bolt';
-import { z } from 'zod';
+import type { RequestListener } from 'node:http';
 import type { Deps } from '../deps.ts';
 import { ReclaimError } from '../errors.ts';
 import type { RequestRecord } from '../requests/types.ts';
-import { buildApp, registerHandlers } from './app.ts';
+import { registerHandlers } from './app.ts';
 import type { TextFile } from './blocks/thread.ts';
 import { boltLogger } from './bolt-log.ts';
 import { slackDirectory } from './directory.ts';
+import type { Ears } from './ears.ts';
 import { paintPng } from './paint.ts';
 import { startPoster } from './poster.ts';
+import { requestUrl } from './request-url.ts';
+import { sockets } from './sockets.ts';
 
 export interface SlackSettings {
   readonly botToken: string | undefined;
+  /** For Socket Mode, which is taken where both this and the signing secret are set. */
   readonly appToken: string | undefined;
+  /** For HTTP. */
+  readonly signingSecret?: string | undefined;
   readonly apiUrl: string | undefined;
   /** Makes the receipt of an ended run; left out, no receipt is posted. */
   readonly receipt?: (record: RequestRecord) => Promise<TextFile | undefined>;
@@ -30,6 +35,7 @@ export interface SlackSettings {
 
 export interface GatewayHealth {
   readonly ok: boolean;
+  readonly over: 'sockets' | 'http';
   /** Sockets that are open now; one is enough to hear everything. */
   readonly openSockets: number;
   readonly undelivered: number;
@@ -41,6 +47,8 @@ export interface Gateway {
   health(): Promise<GatewayHealth>;
   /** Sockets that are open now. */
   openSockets(): number;
+  /** For POST /slack/events; null in Socket Mode. */
+  readonly listener: RequestListener | null;
 }
 
 function needed(name: string, value: string | undefined): string {
@@ -51,12 +59,19 @@ function needed(name: string, value: string | undefined): string {
   );
 }
 
-/** Both tokens, or `slack_token_missing` with the name of the first that is not set. Cheap: ask before starting anything. */
-export function requireTokens(settings: SlackSettings): { readonly botToken: string; readonly appToken: string } {
-  return {
-    botToken: needed('SLACK_BOT_TOKEN', settings.botToken),
-    appToken: needed('SLACK_APP_TOKEN', settings.appToken),
-  };
+export interface Tokens {
+  readonly botToken: string;
+  /** How Slack talks to us: an app-level token for sockets, a signing secret for HTTP. */
+  readonly way: { readonly appToken: string } | { readonly signingSecret: string };
+}
+
+/** What is needed, or `slack_token_missing` with the name of the first that is not set. Cheap: ask before starting anything. */
+export function requireTokens({ botToken, appToken, signingSecret }: SlackSettings): Tokens {
+  const bot = needed('SLACK_BOT_TOKEN', botToken);
+  if ((appToken ?? '') === '' && signingSecret !== undefined && signingSecret !== '') {
+    return { botToken: bot, way: { signingSecret } };
+  }
+  return { botToken: bot, way: { appToken: needed('SLACK_APP_TOKEN', appToken) } };
 }
 
 /** Fails at once when rate limited and never waits long: for calls a person waits for, and for the poster's own queue. */
@@ -72,24 +87,32 @@ function clientFor(token: string, settings: SlackSettings, log: Deps['log'], ret
   });
 }
 
-const isOpen = (receiver: SocketModeReceiver): boolean => receiver.client.websocket?.isActive() === true;
+function earsFor(
+  { botToken, way }: Tokens,
+  settings: SlackSettings,
+  { log, clock }: Pick<Deps, 'log' | 'clock'>,
+): Ears {
+  const common = { botToken, apiUrl: settings.apiUrl, log };
+  return 'appToken' in way
+    ? sockets({ ...common, ...way, heard: settings.heard, now: () => clock.now() })
+    : requestUrl({ ...common, ...way, clock });
+}
 
 /**
  * Connects and starts delivering. Rejects with `slack_token_missing`, or with `slack_failed` when Slack refuses the
  * tokens; an outage of Slack is waited for.
  */
 export async function startGateway(deps: Deps, settings: SlackSettings): Promise<Gateway> {
-  const { botToken, appToken } = requireTokens(settings);
-  const { apiUrl } = settings;
+  const tokens = requireTokens(settings);
+  const { botToken } = tokens;
   const log = deps.log.child({ part: 'slack' });
   const interactive = clientFor(botToken, settings, log, 1);
   const homeTeam = await ownTeam(interactive);
 
-  const { app, receivers } = buildApp({ appToken, botToken, apiUrl, log });
+  const ears = earsFor(tokens, settings, { log, clock: deps.clock });
   const directory = slackDirectory(interactive, deps.clock, homeTeam);
-  registerHandlers(app, { deps: { ...deps, log }, directory, client: interactive, homeTeam });
-  for (const receiver of receivers) tellConnections(receiver, settings.heard);
-  await startReceivers(receivers, log);
+  registerHandlers(ears.app, { deps: { ...deps, log }, directory, client: interactive, homeTeam });
+  await ears.start();
 
   const { config } = deps;
   if (config.policy.approvers.length === 0)
@@ -106,30 +129,23 @@ export async function startGateway(deps: Deps, settings: SlackSettings): Promise
     receipt: settings.receipt ?? (() => Promise.resolve(undefined)),
   });
   return {
-    openSockets: () => receivers.filter(isOpen).length,
+    listener: ears.listener,
+    openSockets: () => ears.openSockets(),
     async stop() {
-      await Promise.allSettled(receivers.map((r) => r.stop()));
+      await ears.stop();
       await poster.stop();
     },
     async health() {
-      const openSockets = receivers.filter(isOpen).length;
       const { count, oldestAt } = await deps.store.undelivered();
-      return { ok: openSockets > 0, openSockets, undelivered: count, oldestUndeliveredAt: oldestAt };
+      return {
+        ok: ears.hears(),
+        over: ears.listener === null ? 'sockets' : 'http',
+        openSockets: ears.openSockets(),
+        undelivered: count,
+        oldestUndeliveredAt: oldestAt,
+      };
     },
   };
-}
-
-const helloSchema = z.object({ type: z.literal('hello'), num_connections: z.number() });
-
-/** Slack greets each new socket with the number of sockets the app has, of whomever they are. */
-function tellConnections(receiver: SocketModeReceiver, heard: SlackSettings['heard']): void {
-  if (heard === undefined) return;
-  receiver.client.on('ws_message', (data: unknown) => {
-    const text = String(data);
-    if (!text.includes('"hello"')) return;
-    const hello = helloSchema.safeParse(JSON.parse(text));
-    if (hello.success) heard(hello.data.num_connections);
-  });
 }
 
 async function ownTeam(client: WebClient): Promise<string> {
@@ -144,23 +160,4 @@ async function ownTeam(client: WebClient): Promise<string> {
     );
   }
   throw new ReclaimError('slack_failed', 'Slack did not say which workspace the bot token belongs to.');
-}
-
-/** One open socket is enough to begin; the other follows by itself, and tries again for as long as it takes. */
-async function startReceivers(receivers: readonly SocketModeReceiver[], log: Deps['log']): Promise<void> {
-  const starts = receivers.map((r) => r.start());
-  for (const start of starts) {
-    start.catch((error: unknown) => {
-      log.error({ err: error }, 'a Slack socket did not open');
-    });
-  }
-  try {
-    await Promise.any(starts);
-  } catch (error) {
-    throw new ReclaimError(
-      'slack_failed',
-      'Slack did not open a socket: check SLACK_APP_TOKEN (xapp-…, scope connections:write) and that Socket Mode is on. Nothing was started.',
-      { cause: error },
-    );
-  }
 }

@@ -4,6 +4,7 @@ import type { IncomingMessage, Server } from 'node:http';
 import type { Duplex } from 'node:stream';
 import { WebSocketServer, type WebSocket } from 'ws';
 import { asObj, asText, parseJson, type Obj } from './json.ts';
+import { post, type RequestUrl } from './request-url.ts';
 
 /** Slack shows the person an error when the app has not acknowledged by then. */
 export const ackLimitMs = 3_000;
@@ -15,6 +16,11 @@ export type Ack =
   | { readonly outcome: 'acked'; readonly payload: Obj; readonly tookMs: number }
   | { readonly outcome: 'operation_timeout' | 'dispatch_failed' };
 
+export interface DeliverOptions {
+  readonly retryAttempt?: number;
+  readonly twice?: boolean;
+}
+
 export class Sockets {
   readonly #server = new WebSocketServer({ noServer: true });
   readonly #tickets = new Set<string>();
@@ -23,6 +29,8 @@ export class Sockets {
   readonly #appId: string;
   readonly #onCount: (open: number) => void;
   readonly #pinger: NodeJS.Timeout;
+  /** Where set, the app has no Socket Mode: everything is posted there instead. */
+  requestUrl: RequestUrl | null = null;
   /** While true `apps.connections.open` fails, as in an outage. */
   refusing = false;
   /** While true nothing is sent or answered, yet the connection stays up: a deaf socket. */
@@ -93,7 +101,8 @@ export class Sockets {
   }
 
   /** Sends one envelope to one of the connections and waits up to three seconds for the acknowledgement. */
-  async deliver(type: string, payload: Obj, options: { retryAttempt?: number; twice?: boolean } = {}): Promise<Ack> {
+  async deliver(type: string, payload: Obj, options: DeliverOptions = {}): Promise<Ack> {
+    if (this.requestUrl !== null) return post(this.requestUrl, type, payload, options);
     if (this.#open.size === 0) return { outcome: 'dispatch_failed' };
     const startedMs = Date.now();
     const id = randomUUID();
@@ -127,9 +136,10 @@ export class Sockets {
     );
   }
 
-  /** Slack's planned rotation: it asks the client to reconnect, then closes. */
-  refresh(): void {
-    for (const socket of this.#open) socket.send(JSON.stringify({ type: 'disconnect', reason: 'refresh_requested' }));
+  /** Slack's planned rotation: it asks the client to reconnect, then closes. All at once, or only the oldest. */
+  refresh(which: 'all' | 'oldest' = 'all', reason: 'refresh_requested' | 'warning' = 'refresh_requested'): void {
+    const asked = which === 'all' ? [...this.#open] : [...this.#open].slice(0, 1);
+    for (const socket of asked) socket.send(JSON.stringify({ type: 'disconnect', reason }));
   }
 
   /** The cable is pulled: no closing handshake. */
