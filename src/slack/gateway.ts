@@ -94,7 +94,7 @@ function earsFor(
 ): Ears {
   const common = { botToken, apiUrl: settings.apiUrl, log };
   return 'appToken' in way
-    ? sockets({ ...common, ...way, heard: settings.heard, now: () => clock.now() })
+    ? sockets({ ...common, ...way, heard: settings.heard, clock })
     : requestUrl({ ...common, ...way, clock });
 }
 

@@ -1,6 +1,7 @@
 /** Socket Mode: two sockets feeding one set of handlers, each replaced the moment Slack retires it. */
 import { SocketModeReceiver } from '@slack/bolt';
 import { z } from 'zod';
+import type { Clock } from '../clock.ts';
 import { ReclaimError } from '../errors.ts';
 import { buildApp, type AppOptions } from './app.ts';
 import { boltLogger } from './bolt-log.ts';
@@ -9,12 +10,14 @@ import type { Ears } from './ears.ts';
 export const socketsPerGateway = 2;
 /** A socket retired sooner is left to reconnect by itself, after its pause: Slack is having a bad time. */
 const shortestLifeMs = 10_000;
+/** How long a retired socket still listens beside its successor. */
+const lingerMs = 2_000;
 
 export interface SocketOptions extends AppOptions {
   readonly appToken: string;
   /** Told how many sockets of this app Slack counts, whenever one of ours opens. */
   readonly heard?: ((connections: number) => void) | undefined;
-  readonly now: () => number;
+  readonly clock: Clock;
 }
 
 /**
@@ -59,7 +62,8 @@ class Sockets implements Ears {
   readonly listener = null;
   readonly #options: SocketOptions;
   readonly #receivers: SocketModeReceiver[];
-  #stopped = false;
+  readonly #retired = new Set<SocketModeReceiver>();
+  readonly #ending = new AbortController();
 
   constructor(options: SocketOptions) {
     this.#options = options;
@@ -71,31 +75,46 @@ class Sockets implements Ears {
     for (const receiver of this.#receivers) this.#watch(receiver);
   }
 
-  /** socket-mode waits five seconds before it reconnects, also when Slack asked for it: a fresh socket is opened meanwhile. */
+  /**
+   * socket-mode hangs up the moment Slack announces that it will, and calls again five seconds later. Here a fresh socket is
+   * opened first, and the old one hears and acknowledges until that one does.
+   */
   #watch(receiver: SocketModeReceiver): void {
-    let openedAt = this.#options.now();
-    receiver.client.on('ws_message', (data: unknown) => {
+    const { client } = receiver;
+    let openedAt = this.#options.clock.now();
+    const own = client.listeners('ws_message');
+    client.removeAllListeners('ws_message');
+    client.on('ws_message', (data: unknown, isBinary: unknown) => {
       const said = greetingIn(data);
       if (said?.type === 'hello') {
-        openedAt = this.#options.now();
+        openedAt = this.#options.clock.now();
         this.#options.heard?.(said.num_connections);
       }
-      if (said?.type === 'disconnect' && this.#options.now() - openedAt >= shortestLifeMs) this.#replace(receiver);
+      if (said?.type === 'disconnect' && this.#options.clock.now() - openedAt >= shortestLifeMs) {
+        void this.#replace(receiver);
+        return;
+      }
+      for (const listener of own) listener(data, isBinary);
     });
   }
 
-  #replace(old: SocketModeReceiver): void {
+  async #replace(old: SocketModeReceiver): Promise<void> {
     const place = this.#receivers.indexOf(old);
-    if (place < 0 || this.#stopped) return;
+    if (place < 0 || this.#ending.signal.aborted) return;
     const fresh = receiverFor(this.#options);
     fresh.init(this.app);
     this.#receivers[place] = fresh;
     this.#watch(fresh);
-    fresh.start().catch((error: unknown) => {
-      this.#options.log.error({ err: error }, 'a Slack socket did not open');
+    const { log, clock } = this.#options;
+    this.#retired.add(old);
+    await fresh.start().catch((error: unknown) => {
+      log.error({ err: error }, 'a Slack socket did not open');
     });
-    old.stop().catch((error: unknown) => {
-      this.#options.log.info({ err: error }, 'a retired Slack socket did not close well');
+    // What was sent to the old one meanwhile is still heard and acknowledged.
+    await clock.sleep(lingerMs, this.#ending.signal).catch(() => undefined);
+    this.#retired.delete(old);
+    await old.stop().catch((error: unknown) => {
+      log.info({ err: error }, 'a retired Slack socket did not close well');
     });
   }
 
@@ -119,8 +138,8 @@ class Sockets implements Ears {
   }
 
   async stop(): Promise<void> {
-    this.#stopped = true;
-    await Promise.allSettled(this.#receivers.map((r) => r.stop()));
+    this.#ending.abort(new Error('the gateway stops'));
+    await Promise.allSettled([...this.#receivers, ...this.#retired].map((r) => r.stop()));
   }
 
   openSockets(): number {

@@ -11,6 +11,8 @@ export const ackLimitMs = 3_000;
 /** Slack pings often; the client gives up on a socket after 30 s without one. */
 const pingEveryMs = 5_000;
 const maxConnections = 10;
+/** Slack warns about ten seconds ahead. */
+const closeAfterMs = 10_000;
 
 export type Ack =
   | { readonly outcome: 'acked'; readonly payload: Obj; readonly tookMs: number }
@@ -25,6 +27,8 @@ export class Sockets {
   readonly #server = new WebSocketServer({ noServer: true });
   readonly #tickets = new Set<string>();
   readonly #open = new Set<WebSocket>();
+  /** Asked to leave: used only while there is no other. */
+  readonly #retiring = new WeakSet<WebSocket>();
   readonly #waiting = new Map<string, (payload: Obj) => void>();
   readonly #appId: string;
   readonly #onCount: (open: number) => void;
@@ -125,7 +129,8 @@ export class Sockets {
 
   #send(id: string, type: string, payload: Obj, retryAttempt?: number): void {
     if (this.#frozen) return;
-    const sockets = [...this.#open];
+    const staying = [...this.#open].filter((socket) => !this.#retiring.has(socket));
+    const sockets = staying.length > 0 ? staying : [...this.#open];
     const socket = sockets[this.#turn++ % sockets.length];
     const retry =
       retryAttempt === undefined
@@ -136,10 +141,16 @@ export class Sockets {
     );
   }
 
-  /** Slack's planned rotation: it asks the client to reconnect, then closes. All at once, or only the oldest. */
+  /** Slack's planned rotation: it asks the client to reconnect, and closes some time later. All at once, or only the oldest. */
   refresh(which: 'all' | 'oldest' = 'all', reason: 'refresh_requested' | 'warning' = 'refresh_requested'): void {
     const asked = which === 'all' ? [...this.#open] : [...this.#open].slice(0, 1);
-    for (const socket of asked) socket.send(JSON.stringify({ type: 'disconnect', reason }));
+    for (const socket of asked) {
+      socket.send(JSON.stringify({ type: 'disconnect', reason }));
+      this.#retiring.add(socket);
+      setTimeout(() => {
+        socket.close(1000);
+      }, closeAfterMs).unref();
+    }
   }
 
   /** The cable is pulled: no closing handshake. */
