@@ -42,7 +42,7 @@ const pure = [
   /^src\/box\.ts$/,
   /^src\/clock\.ts$/,
   /^src\/config\/schema\.ts$/,
-  /^src\/requests\/(types|store|topic-store|service|directory|state|totals|votes|runs|sentences|policy|digest|receipt|chain)\.ts$/,
+  /^src\/requests\/(types|store|topic-store|service|directory|state|totals|backup|backup-lines|votes|runs|sentences|policy|digest|receipt|chain)\.ts$/,
   /^src\/slack\/(blocks|text|home|command-text)(\/|\.ts$)/,
   /^src\/ssh\/(known-hosts|frames)\.ts$/,
   /^src\/alerts\/(parsers|incident|watch|fleet|topics)(\/|\.ts$)/,

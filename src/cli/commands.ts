@@ -27,6 +27,18 @@ export const commands: Readonly<Record<string, Entry>> = {
     summary: 'list what was asked and done',
     load: async () => (await import('./history.ts')).historyCommand,
   },
+  trace: {
+    summary: 'follow one request through all processes',
+    load: async () => (await import('./trace.ts')).traceCommand,
+  },
+  export: {
+    summary: 'write all requests and the audit log as JSON lines',
+    load: async () => (await import('./export.ts')).exportCommand,
+  },
+  import: {
+    summary: 'take a backup into an empty store',
+    load: async () => (await import('./import.ts')).importCommand,
+  },
   doctor: {
     summary: 'check configuration, queue, Slack and every host',
     load: async () => (await import('./doctor.ts')).doctorCommand,
