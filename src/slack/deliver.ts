@@ -59,18 +59,20 @@ async function findPosted(
   return null;
 }
 
-const payloadOf = (message: Message) => ({ text: message.text, blocks: message.blocks });
-
-/** Blocks Slack refuses are said again as plain text: a poorer message is better than none. */
+/** Blocks Slack refuses are said again in simpler ones, then as plain text: a poorer message is better than none. */
 async function orPlainText<T>(
-  message: Message,
+  { text, blocks, simpler }: Message,
   send: (payload: { text: string; blocks: Message['blocks'] }) => Promise<T>,
-) {
-  try {
-    return await send(payloadOf(message));
-  } catch (error) {
-    if (failureOf(error).kind !== 'payload') throw error;
-    return await send({ text: message.text, blocks: [] });
+): Promise<T> {
+  const poorer = [...(simpler === undefined ? [] : [simpler]), []];
+  for (let tried = blocks; ;) {
+    try {
+      return await send({ text, blocks: tried });
+    } catch (error) {
+      const next = poorer.shift();
+      if (next === undefined || failureOf(error).kind !== 'payload') throw error;
+      tried = next;
+    }
   }
 }
 

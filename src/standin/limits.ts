@@ -91,7 +91,30 @@ function checkRichText(block: Obj, at: string, report: Report): void {
   });
 }
 
+const taskStates = new Set(['pending', 'in_progress', 'complete', 'error']);
+
+function checkTask(task: Obj, at: string, report: Report): void {
+  for (const key of ['task_id', 'title'])
+    if (asText(task[key]) === '') report(`${at}/${key}`, `missing required field: ${key}`);
+  if (task['status'] !== undefined && !taskStates.has(asText(task['status'])))
+    report(`${at}/status`, 'must be one of: pending, in_progress, complete, error');
+  for (const key of ['details', 'output'])
+    if (task[key] !== undefined) {
+      countAtMost(report, `${at}/${key}/elements`, asObj(task[key])['elements'], 1);
+      checkRichText(asObj(task[key]), `${at}/${key}`, report);
+    }
+}
+
+function checkPlan(block: Obj, at: string, report: Report): void {
+  if (asText(block['title']) === '') report(`${at}/title`, 'missing required field: title');
+  asObjs(block['tasks']).forEach((task, i) => {
+    checkTask(task, `${at}/tasks/${i}`, report);
+  });
+}
+
 const checks: Record<string, Check> = {
+  task_card: checkTask,
+  plan: checkPlan,
   section: checkSection,
   header: checkHeader,
   divider: () => undefined,

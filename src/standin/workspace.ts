@@ -34,6 +34,8 @@ export class Workspace {
   readonly messages: Message[] = [];
   readonly homes = new Map<string, View>();
   readonly files = new Map<string, SlackFile>();
+  /** Block types this workspace does not take (yet): a message with one is `invalid_blocks`. */
+  readonly refusedBlocks = new Set<string>();
   /** Open modals of a person, the one on top last. */
   readonly #modals = new Map<string, View[]>();
   readonly #events = new EventEmitter().setMaxListeners(0);

@@ -45,6 +45,11 @@ function readable(blocks: readonly unknown[]): string {
     if (seen.type === 'button') return [`[${walk(seen.text).join('')}]`];
     if (seen.type === 'user') return [`<@${String(seen.user_id)}>`];
     if (typeof seen.text === 'string') return [seen.text];
+    if (seen.type === 'plan' || seen.type === 'task_card')
+      return [
+        `${String(seen.title)}${seen.type === 'plan' ? '' : ` (${String(seen.status)})`}`,
+        ...walk(seen.tasks ?? seen.output),
+      ];
     return Object.entries(seen).flatMap(([key, v]) => (key === 'confirm' ? [] : walk(v)));
   };
   return walk(blocks).join('\n');
@@ -58,6 +63,10 @@ describe('cards', () => {
   it.each(names)('is valid and reads as before: %s', (name) => {
     const message = card(name);
     expect(messageFaults(message)).toEqual([]);
+    if (message.simpler !== undefined) {
+      expect(messageFaults({ text: message.text, blocks: message.simpler })).toEqual([]);
+      expect(readable(message.simpler)).toMatchSnapshot('simpler');
+    }
     expect(`${message.text}\n\n${readable(message.blocks)}`).toMatchSnapshot();
   });
 
@@ -267,6 +276,8 @@ describe('whatever a host or a person types', () => {
           const rendered = renderView(record, view, { ...cardContext, planFilePosted: true });
           if (rendered.kind !== 'message') continue;
           expect(messageFaults(rendered.message)).toEqual([]);
+          const { text: said, simpler = [] } = rendered.message;
+          expect(messageFaults({ text: said, blocks: simpler })).toEqual([]);
           for (const text of mrkdwnIn(rendered.message)) {
             const tags = [...text.matchAll(/<[^>]*>/g)].map((m) => m[0]);
             const ours = /^<(@U0(ANN|BO|CHEN)|!subteam\^S0OPS|!date\^\d+\^[^|]+\|\d\d:\d\d UTC)>$/;

@@ -91,6 +91,21 @@ function richFaults(value: unknown, at: string): string[] {
   }
 }
 
+function taskFaults(value: unknown, at: string): string[] {
+  if (!isObj(value)) return [`${at}: not an object`];
+  const known = ['pending', 'in_progress', 'complete', 'error'].includes(str(value.status));
+  const output = isObj(value.output) ? list(value.output.elements) : [];
+  return [
+    ...(str(value.task_id) === '' ? [`${at}.task_id: empty`] : []),
+    ...(str(value.title) === '' || str(value.title).length > 256 ? [`${at}.title: 1 to 256 characters`] : []),
+    ...(known ? [] : [`${at}.status: ${str(value.status)}`]),
+    ...(value.output !== undefined && output.length !== 1
+      ? [`${at}.output: ${output.length} elements, exactly 1`]
+      : []),
+    ...output.flatMap((e, i) => richFaults(e, `${at}.output[${i}]`)),
+  ];
+}
+
 function blockFaults(block: unknown, at: string): string[] {
   if (!isObj(block)) return [`${at}: not an object`];
   const faults = str(block.block_id).length > 255 ? [`${at}.block_id: too long`] : [];
@@ -111,6 +126,13 @@ function blockFaults(block: unknown, at: string): string[] {
       return each(25, elementFaults);
     case 'rich_text':
       return each(1000, richFaults);
+    case 'plan':
+      return [
+        ...faults,
+        ...(str(block.title) === '' || str(block.title).length > 256 ? [`${at}.title: 1 to 256 characters`] : []),
+        ...(list(block.tasks).length > 48 ? [`${at}.tasks: too many`] : []),
+        ...list(block.tasks).flatMap((task, i) => taskFaults(task, `${at}.tasks[${i}]`)),
+      ];
     case 'divider':
       return faults;
     case 'input':

@@ -7,7 +7,8 @@ import { cut, escapeMrkdwn, limits, mrkdwn, oneLine, withPeople, type Piece } fr
 import { actions, button, confirmDialog, context, fit, header, rich, sentence, type Message } from './elements.ts';
 import { effectSentence, planFitsCard, planParts, processCount } from './plan.ts';
 import { findingParts, freeTable, memoryBar, partialParts } from './report.ts';
-import { afterwards, beforeAfter, gainSentence, progressParts, stepResults } from './result.ts';
+import { nowSentence, progressParts, progressPlan } from './progress.ts';
+import { afterwards, beforeAfter, gainSentence, stepResults } from './result.ts';
 import { isFinal, stateWords } from './words.ts';
 
 /** What a card shows beside the record. */
@@ -20,6 +21,8 @@ export interface CardContext {
   readonly breakGlass: boolean;
   /** True once the file with the whole plan is in the thread; only asked for plans that do not fit the card. */
   readonly planFilePosted: boolean;
+  /** Only blocks that every workspace takes. */
+  readonly simple?: boolean;
 }
 
 export const actionIds = {
@@ -167,11 +170,13 @@ function openParts(record: RequestRecord, ctx: CardContext): Part[] {
       { block: actions(decideBlockId(record.digest ?? ''), decisionButtons(record, plan, ctx)) },
     ];
   }
-  return [
-    reasonPart(record),
-    ...(record.run === undefined ? [] : [{ block: progressParts(record) }]),
-    ...reportParts(record, true),
-  ];
+  return [reasonPart(record), ...(record.run === undefined ? [] : progress(record, ctx)), ...reportParts(record, true)];
+}
+
+function progress(record: RequestRecord, ctx: CardContext): Part[] {
+  const plan = ctx.simple === true ? null : progressPlan(record);
+  if (plan === null) return [{ block: progressParts(record) }];
+  return [{ block: rich([{ line: [{ bold: 'Now: ' }, nowSentence(record)] }]) }, { block: plan }];
 }
 
 function finalParts(record: RequestRecord): Part[] {
@@ -231,7 +236,13 @@ function fallback(record: RequestRecord, ctx: CardContext): string {
 }
 
 export function renderCard(record: RequestRecord, ctx: CardContext): Message {
+  const text = fallback(record, ctx) || escapeMrkdwn(headline(record));
+  const blocks = cardBlocks(record, ctx);
+  if (!blocks.some((block) => block.type === 'plan')) return { text, blocks };
+  return { text, blocks, simpler: cardBlocks(record, { ...ctx, simple: true }) };
+}
+
+function cardBlocks(record: RequestRecord, ctx: CardContext): KnownBlock[] {
   const body = isFinal(record) ? finalParts(record) : openParts(record, ctx);
-  const parts: Part[] = [{ block: header(headline(record)) }, ...body, footer(record)];
-  return { text: fallback(record, ctx) || escapeMrkdwn(headline(record)), blocks: fit(parts) };
+  return fit([{ block: header(headline(record)) }, ...body, footer(record)]);
 }

@@ -17,6 +17,8 @@ import { cut, limits, mrkdwn, oneLine, readable, utcTime, whoInWords, type Piece
 export interface Message {
   readonly text: string;
   readonly blocks: KnownBlock[];
+  /** The same without blocks that not every workspace takes: sent when Slack refuses the first ones. */
+  readonly simpler?: KnownBlock[];
 }
 
 export function plain(text: string, max: number): PlainTextElement {

@@ -33,45 +33,23 @@ function measuredText(step: StepReport): string {
   return `measured: ${sizeText(freeKiB)} to free, ${sizeText(availableKiB)} to available${oneLine(where)}`;
 }
 
-function stepLines(step: StepReport, n: number, record: RequestRecord): Piece[] {
+/** What became of its targets, what was expected and what was measured: a line each. */
+export function stepFacts(step: StepReport): string[] {
   const results = resultsInWords(step);
-  const reason = step.reason === undefined ? '' : `: ${cut(oneLine(step.reason), 200)}`;
-  const lines: Piece[] = [
-    { bold: `${stepMarks[step.state]} ${n}. ${stepTitle(step, processesOf(record))}` },
-    ` – ${stepStateWords[step.state]}${reason}`,
+  return [
+    ...(results === '' ? [] : [results]),
+    `expected: ${rangeText(step.expectedFreeKiB)} to free, ${rangeText(step.expectedAvailableKiB)} to available`,
+    ...(step.state === 'not_run' || step.state === 'skipped' ? [] : [measuredText(step)]),
   ];
-  if (results !== '') lines.push(`\n${results}`);
-  lines.push(
-    `\nexpected: ${rangeText(step.expectedFreeKiB)} to free, ${rangeText(step.expectedAvailableKiB)} to available`,
-  );
-  if (step.state !== 'not_run' && step.state !== 'skipped') lines.push(`\n${measuredText(step)}`);
-  return lines;
 }
 
-/** Steps that tick as they end, and what is being waited for right now. */
-export function progressParts(record: RequestRecord): RichTextBlock {
-  const ended = record.run?.report?.steps ?? [];
-  const known = new Map(ended.map((s) => [s.id, s]));
-  const steps = record.plan?.steps ?? [];
-  const parts: RichPart[] = [{ line: [{ bold: 'Steps' }] }];
-  let nowShown = false;
-  for (const [i, step] of steps.slice(0, stepsShown).entries()) {
-    const report = known.get(step.id);
-    if (report !== undefined && report.state !== 'not_run') {
-      parts.push({ line: stepLines(report, i + 1, record) });
-      continue;
-    }
-    const doing: string = nowShown ? '' : (record.run?.doing ?? '');
-    const title = `${i + 1}. ${stepTitle(step, processesOf(record))}`;
-    const state = doing === '' ? ' – not started' : ` – now: ${cut(oneLine(doing), 200)}`;
-    nowShown ||= doing !== '';
-    parts.push({ line: [{ bold: `${doing === '' ? '·' : '▸'} ${title}` }, state] });
-  }
-  const more = steps.length - stepsShown;
-  if (more > 0) parts.push({ line: [`and ${more} more steps`] });
-  if (!nowShown && record.run?.doing !== undefined)
-    parts.push({ line: [`Now: ${cut(oneLine(record.run.doing), 200)}`] });
-  return rich(parts);
+export function stepLines(step: StepReport, n: number, record: RequestRecord): Piece[] {
+  const reason = step.reason === undefined ? '' : `: ${cut(oneLine(step.reason), 200)}`;
+  return [
+    { bold: `${stepMarks[step.state]} ${n}. ${stepTitle(step, processesOf(record))}` },
+    ` – ${stepStateWords[step.state]}${reason}`,
+    ...stepFacts(step).map((fact) => `\n${fact}`),
+  ];
 }
 
 const figures: readonly (readonly [string, (memory: Memory) => number])[] = [

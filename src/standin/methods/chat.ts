@@ -15,6 +15,9 @@ export function blocksOf({ args, ws }: MethodContext): Obj[] | undefined {
   if (!Array.isArray(value)) throw new SlackRefusal('invalid_blocks_format');
   const faults = faultsInBlocks(value, 'message');
   if (faults.length > 0) throw refuseWith('invalid_blocks', faults);
+  const refused = asObjs(value).findIndex((block) => ws.refusedBlocks.has(String(block['type'])));
+  if (refused >= 0)
+    throw refuseWith('invalid_blocks', [`[ERROR] unsupported type [json-pointer:/blocks/${refused}/type]`]);
   const blocks = ws.withBlockIds(asObjs(value));
   if (blocksTooLong(blocks)) throw new SlackRefusal('msg_blocks_too_long');
   return blocks;

@@ -140,7 +140,38 @@ function input(block, on) {
   );
 }
 
+const taskMarks = { pending: '○', in_progress: '◐', complete: '✓', error: '✗' };
+const taskWords = { pending: 'not started', in_progress: 'under way', complete: 'complete', error: 'error' };
+
+function task(block) {
+  return el(
+    'li',
+    { class: `task task-${block.status ?? 'pending'}` },
+    el('span', { class: 'task-mark', 'aria-hidden': 'true' }, taskMarks[block.status] ?? taskMarks.pending),
+    el(
+      'div',
+      {},
+      el(
+        'div',
+        { class: 'task-title' },
+        block.title,
+        el('span', { class: 'unseen' }, ` (${taskWords[block.status] ?? ''})`),
+      ),
+      block.details && richText(block.details),
+      block.output && richText(block.output),
+    ),
+  );
+}
+
 const makers = {
+  plan: (b) =>
+    el(
+      'div',
+      { class: 'block-plan' },
+      el('div', { class: 'plan-title' }, b.title),
+      el('ul', { class: 'tasks' }, ...(b.tasks ?? []).map(task)),
+    ),
+  task_card: (b) => el('ul', { class: 'tasks' }, task(b)),
   section,
   input,
   table,
