@@ -8,6 +8,7 @@ import { mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { fileURLToPath, pathToFileURL } from 'node:url';
+import { captureSchema } from '../src/memory/contract.ts';
 import { parseCapture } from '../src/memory/parse-capture.ts';
 import { think } from '../src/memory/think.ts';
 import { crowdedBox } from './crowded-box.ts';
@@ -31,6 +32,23 @@ function engineRound(text: string): Round {
   return { parseMs: parsed - started, thinkMs: ended - parsed };
 }
 
+/**
+ * The peer: what any lister of processes does with the same text before it has thought about anything. JSON, then every
+ * file cut into lines and words.
+ */
+function readingRound(text: string): number {
+  const started = performance.now();
+  const capture = captureSchema.pick({ files: true, later: true }).parse(JSON.parse(text));
+  let words = 0;
+  for (const files of [capture.files, capture.later]) {
+    for (const blob of Object.values(files)) {
+      if (typeof blob === 'string') for (const line of blob.split('\n')) words += line.split(/\s+/).length;
+    }
+  }
+  if (words === 0) throw new Error('the capture holds no text');
+  return performance.now() - started;
+}
+
 /** Runs in the child: nothing but the engine and the text weigh on it. */
 function measure(file: string, rounds: number): void {
   const text = readFileSync(file, 'utf8');
@@ -40,6 +58,7 @@ function measure(file: string, rounds: number): void {
   const firstPeakKiB = process.resourceUsage().maxRSS;
   for (let i = 0; i < 5; i++) engineRound(text);
   const warm = Array.from({ length: rounds }, () => engineRound(text));
+  const peerMs = median(Array.from({ length: rounds }, () => readingRound(text)));
   const parseMs = median(warm.map((r) => r.parseMs));
   const thinkMs = median(warm.map((r) => r.thinkMs));
   const totalMs = median(warm.map((r) => r.parseMs + r.thinkMs));
@@ -48,6 +67,7 @@ function measure(file: string, rounds: number): void {
     `  capture            ${processes} processes, ${(Buffer.byteLength(text) / 1e6).toFixed(1)} MB of JSON, node ${process.version}\n` +
       `  cold, first        ${shown(first.parseMs + first.thinkMs)} ms\n` +
       `  warm, median of ${rounds} ${shown(totalMs)} ms (JSON to capture ${parseMs.toFixed(1)}, capture to diagnosis ${thinkMs.toFixed(1)})\n` +
+      `  against the peer   ${(totalMs / peerMs).toFixed(2).padStart(7)} x of cutting the same text into words (${peerMs.toFixed(1)} ms)\n` +
       `  per 1,000          ${shown((totalMs * 1000) / processes)} ms\n` +
       `  peak RSS           ${mib(firstPeakKiB)} after the first (${mib(idleKiB)} with the text read), ${mib(process.resourceUsage().maxRSS)} after all\n`,
   );

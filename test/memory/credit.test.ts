@@ -1,3 +1,4 @@
+import fc from 'fast-check';
 import { describe, expect, it } from 'vitest';
 import { creditBound, creditStep, otherChange } from '../../src/memory/credit.ts';
 import type { Finding, StepReport } from '../../src/memory/contract.ts';
@@ -141,5 +142,62 @@ describe('when memory has come to rest', () => {
 
   it('is no reading at all without meminfo', () => {
     expect(memorySample(captureOf({}))).toBeNull();
+  });
+});
+
+describe('whatever moved between any two looks', () => {
+  const size = fc.integer({ min: 0, max: 8 * gib });
+  const look = fc
+    .record({
+      AnonPages: size,
+      Cached: size,
+      Shmem: size,
+      SReclaimable: size,
+      PageTables: size,
+      MemFree: size,
+      MemAvailable: size,
+    })
+    .map((over) => at({ ...over, Cached: over.Cached + over.Shmem, KReclaimable: over.SReclaimable }));
+  const step = fc.record({
+    action: fc.constantFrom('kill', 'remove_files', 'ipcrm', 'drop_caches'),
+    most: fc.record({ freeKiB: size, availableKiB: size }),
+    after: look,
+  });
+
+  const sizeOf = ({ classes }: MemorySample, name: string): number =>
+    Object.entries(classes).find(([entry]) => entry === name)?.[1] ?? 0;
+
+  it('what is credited, and what is left over as other, are the whole change, and nobody is credited beyond his due', () => {
+    fc.assert(
+      fc.property(look, fc.array(step, { maxLength: 4 }), look, (first, steps, last) => {
+        let from = first;
+        const credits = steps.map(({ action, most, after }) => {
+          const credit = creditStep(from, after, action, most);
+          expect(Object.values(credit.byClass).reduce((sum, kiB) => sum + kiB, 0)).toBe(credit.freeKiB);
+          for (const [name, kiB] of Object.entries(credit.byClass)) {
+            const moved = sizeOf(from, name) - sizeOf(after, name);
+            // No class gives more than it lost, and one that grew counts against the step in full.
+            expect(kiB).toBeLessThanOrEqual(moved);
+            if (moved < 0) expect(kiB).toBe(moved);
+          }
+          const driverKiB = credit.byClass['unaccounted'] ?? 0;
+          if (action === 'drop_caches') {
+            expect(credit.availableKiB).toBeGreaterThanOrEqual(0);
+            expect(credit.availableKiB).toBeLessThanOrEqual(most.availableKiB);
+          } else {
+            expect(credit.freeKiB - driverKiB).toBeLessThanOrEqual(most.freeKiB);
+            expect(credit.availableKiB).toBe(credit.freeKiB);
+          }
+          if (action !== 'kill') expect(driverKiB).toBe(0);
+          from = after;
+          return credit;
+        });
+        const other = otherChange(first, last, credits);
+        for (const figure of ['freeKiB', 'availableKiB'] as const) {
+          const credited = credits.reduce((sum, credit) => sum + credit[figure], 0);
+          expect(credited + other[figure]).toBe(last[figure] - first[figure]);
+        }
+      }),
+    );
   });
 });

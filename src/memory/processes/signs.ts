@@ -26,12 +26,14 @@ export interface World {
   /** A name of the box, safe to print. */
   shown(name: string): string;
   part(proc: Proc): Part;
+  /** Must never be signalled, whatever it looks like. */
+  guarded(proc: Proc): boolean;
 }
 
 export function makeWorld(
   table: ProcessTable,
   options: ThinkOptions,
-  facts: Omit<World, 'table' | 'options' | 'part' | 'shown'>,
+  facts: Omit<World, 'table' | 'options' | 'part' | 'shown' | 'guarded'>,
 ): World {
   const parts = new Map<number, Part>();
   const part = (proc: Proc): Part => {
@@ -39,7 +41,13 @@ export function makeWorld(
     if (known === undefined) parts.set(proc.pid, (known = partOf(proc)));
     return known;
   };
-  return { table, options, ...facts, part, shown: (name) => escapeText(name, 64) };
+  const judged = new Map<Proc, boolean>();
+  const guarded = (proc: Proc): boolean => {
+    let known = judged.get(proc);
+    if (known === undefined) judged.set(proc, (known = isGuarded(options, proc, part(proc))));
+    return known;
+  };
+  return { table, options, ...facts, part, guarded, shown: (name) => escapeText(name, 64) };
 }
 
 export const isBusy = (proc: Proc): boolean => proc.cpuShare !== null && proc.cpuShare >= 0.03;
@@ -154,13 +162,14 @@ function keeperAlive(world: World, proc: Proc): string | null {
 }
 
 /** What must never be signalled, whatever it looks like. */
-export function isProtected(world: World, proc: Proc): boolean {
+export const isProtected = (world: World, proc: Proc): boolean => world.guarded(proc);
+
+function isGuarded(options: ThinkOptions, proc: Proc, { role }: Part): boolean {
   if (proc.pid < 2 || proc.kernel || proc.zombie || proc.own || proc.startTime < 0) return true;
-  const { role } = world.part(proc);
   if (role === 'protected' || role === 'multiplexer' || isAdopter(proc)) return true;
   const exe = baseName(proc.exe?.path ?? '');
   if (proc.tty !== 0 && (role === 'editor' || role === 'shell' || editors.has(exe) || shells.has(exe))) return true;
-  return world.options.protect.some((rule) => {
+  return options.protect.some((rule) => {
     const named = [rule.exe, rule.comm, rule.unit, rule.user].some((part) => part !== undefined);
     return (
       named &&
