@@ -6,6 +6,7 @@ const countsFile = 'node_modules/.cache/reclaim-tests.json';
 const wholeMachine = [
   'test/e2e/**/*.test.ts',
   'test/ops/rolling.test.ts',
+  'test/ops/serve.test.ts',
   'test/ops/package.test.ts',
   'test/demo/leftovers.test.ts',
   'test/demo/situations.test.ts',
