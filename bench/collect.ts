@@ -4,7 +4,8 @@
  */
 import { spawn } from 'node:child_process';
 import { randomBytes } from 'node:crypto';
-import { readFileSync } from 'node:fs';
+import { mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
+import { join } from 'node:path';
 import { pathToFileURL } from 'node:url';
 import { scriptFor } from '../src/ssh/frames.ts';
 import { readHostProgram } from '../src/ssh/host-program.ts';
@@ -58,8 +59,18 @@ function summary(costs: readonly Cost[]): Cost {
   };
 }
 
+/** Files of some weight in /dev/shm, so that collect has to look for who holds them in every process. */
+function shmFiles(count: number): () => void {
+  const folder = mkdtempSync('/dev/shm/reclaim-bench-');
+  for (let n = 0; n < count; n++) writeFileSync(join(folder, `torch_${n}`), Buffer.alloc(1 << 20));
+  return () => {
+    rmSync(folder, { recursive: true });
+  };
+}
+
 export interface CollectBench {
   readonly processes: number;
+  readonly shmFiles: number;
   readonly ps: Cost;
   readonly collect: Cost;
   /** CPU of collect over CPU of ps. */
@@ -67,8 +78,8 @@ export interface CollectBench {
 }
 
 /** Medians over `rounds`, the two taken in turn so that both meet the same load. */
-export async function benchCollect(processes: number, rounds: number): Promise<CollectBench> {
-  const disperse = await crowd(processes);
+async function compare(processes: number, rounds: number, files: number): Promise<CollectBench> {
+  const tidy = files > 0 ? shmFiles(files) : () => undefined;
   try {
     const ps: Cost[] = [];
     const collect: Cost[] = [];
@@ -80,18 +91,35 @@ export async function benchCollect(processes: number, rounds: number): Promise<C
       collect.push(await costOf('sh', ['-s'], script));
     }
     const [psCost, collectCost] = [summary(ps), summary(collect)];
-    return {
-      processes,
-      ps: psCost,
-      collect: collectCost,
-      ratio: Math.round((collectCost.cpuMs / psCost.cpuMs) * 100) / 100,
-    };
+    const ratio = Math.round((collectCost.cpuMs / psCost.cpuMs) * 100) / 100;
+    return { processes, shmFiles: files, ps: psCost, collect: collectCost, ratio };
+  } finally {
+    tidy();
+  }
+}
+
+const shown = ({ cpuMs, wallMs, bytes }: Cost): string =>
+  `${cpuMs} ms CPU, ${wallMs} ms in all, ${(bytes / 1e6).toFixed(2)} MB`;
+
+/** Prints the figures for a quiet /dev/shm and for one with files to look after. */
+export async function benchCollect(processes: number, rounds: number): Promise<CollectBench[]> {
+  const disperse = await crowd(processes);
+  try {
+    const results: CollectBench[] = [];
+    for (const files of [0, 64]) {
+      const result = await compare(processes, rounds, files);
+      results.push(result);
+      process.stdout.write(
+        `${processes} sleeping processes, ${files} files in /dev/shm, medians of ${rounds}\n` +
+          `  ps auxww  ${shown(result.ps)}\n  collect   ${shown(result.collect)}\n  CPU ratio ${result.ratio}\n`,
+      );
+    }
+    return results;
   } finally {
     disperse();
   }
 }
 
 if (process.argv[1] !== undefined && import.meta.url === pathToFileURL(process.argv[1]).href) {
-  const result = await benchCollect(Number(process.argv[2] ?? 5000), Number(process.argv[3] ?? 5));
-  process.stdout.write(`${JSON.stringify(result, null, 2)}\n`);
+  await benchCollect(Number(process.argv[2] ?? 5000), Number(process.argv[3] ?? 5));
 }

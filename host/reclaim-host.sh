@@ -138,7 +138,7 @@ BEGIN {
 }'
 
 # paths FILE PID...: PATHS = PID/FILE ...
-paths() { paths_f=$1; shift; PATHS=; for p in "$@"; do PATHS="$PATHS $p/$paths_f"; done; }
+paths() { paths_f=$1; shift; PATHS=; [ $# -eq 0 ] || PATHS=$(printf " %s/$paths_f" "$@"); }
 
 # Cheap figures only; the same ones serve to measure between steps.
 MEMORY_FILES='/proc/meminfo /proc/vmstat /proc/zoneinfo /proc/uptime /proc/pressure/memory /proc/spl/kstat/zfs/arcstats
@@ -192,13 +192,14 @@ j_shm() {
     set -f; set -- $t; printf "%s %s %s %s %s %s\0" "$1" "$2" "$3" $(($4 * $5 / 1024)) "$6" "$f"; done' sh {} \;
 }
 # Who holds GPU devices and shared memory open. Looking into every process costs as much as all the rest together, so it
-# is done where there is something of weight in /dev/shm to be held; else only for processes that can matter.
+# is done where /dev/shm holds 128 MiB or more; else only for processes that can matter. Before a file is removed, every
+# process is looked into in any case.
 j_holders() {
   who="$SEL $STUCK"
   j_shm >"$W/shm"
   echo $? >"$W/shm.rc"
   weighty=0
-  [ ! -s "$W/shm" ] || weighty=$(tr '\0' '\n' <"$W/shm" | awk '$4 >= 1024 { n++ } END { print n + 0 }')
+  [ ! -s "$W/shm" ] || weighty=$(tr '\0' '\n' <"$W/shm" | awk '$4 > 0 { n += $4 } END { print int(n / 131072) }')
   [ "$weighty" -eq 0 ] || who=$USERS
   paths fd $who
   if $GNU; then
@@ -208,7 +209,7 @@ j_holders() {
     limit "$SECONDS_MAX" ls -l $PATHS | awk '/^[0-9]+\/fd:$/ { p = $0; sub(/:$/, "", p) }
       match($0, / -> (\/dev\/nvidia|\/dev\/kfd|\/dev\/dri\/render|\/dev\/shm\/|\/memfd:)/) { printf "%s %s%c", p, substr($0, RSTART + 4), 0 }'
   fi
-  [ "$weighty" -eq 0 ] || j_mapped
+  [ ! -s "$W/shm" ] || j_mapped
   return 0
 }
 # A file can be mapped with no descriptor left open (torch file_system strategy). maps takes a lock that may be stuck.

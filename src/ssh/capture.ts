@@ -3,13 +3,16 @@ import { gunzipSync } from 'node:zlib';
 import { captureSchema, type Blob, type Capture, type CommandOutput } from '../memory/contract.ts';
 import { filesOfLines, filesOfRecords, holdersOf, readFrames, toBlob, type Frame } from './frames.ts';
 
+/** Far above any real look (7 MB at 5,000 processes), far below what a made-up one could unpack to. */
+const unpackedMaxBytes = 256 * 1024 * 1024;
+
 /** The inner frames of a full look, which travel compressed; null where the look was cut on the way. */
 function unpacked(frames: readonly Frame[], nonce: string): readonly Frame[] | null {
   const packed = frames.find((f) => f.kind === 'gzip');
   if (packed !== undefined) {
     let plain: Buffer;
     try {
-      plain = gunzipSync(packed.body);
+      plain = gunzipSync(packed.body, { maxOutputLength: unpackedMaxBytes });
     } catch {
       return null;
     }

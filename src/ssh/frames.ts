@@ -12,10 +12,40 @@ export interface Frame {
   readonly body: Uint8Array;
 }
 
+/** Bytes in a row, appended at one end and taken at the other. What was handed out is never written over. */
+class Bytes {
+  #buffer = Buffer.alloc(0);
+  #start = 0;
+  #end = 0;
+
+  append(chunk: Uint8Array): void {
+    if (this.#end + chunk.length > this.#buffer.length) {
+      const kept = this.view();
+      // Doubling keeps a long answer in many small pieces from being copied anew with each of them.
+      this.#buffer = Buffer.alloc(Math.max(65_536, 2 * (kept.length + chunk.length)));
+      kept.copy(this.#buffer);
+      this.#start = 0;
+      this.#end = kept.length;
+    }
+    this.#buffer.set(chunk, this.#end);
+    this.#end += chunk.length;
+  }
+
+  view(): Buffer {
+    return this.#buffer.subarray(this.#start, this.#end);
+  }
+
+  drop(count: number): void {
+    this.#start += count;
+  }
+}
+
 /** Takes the answer in pieces and hands out each frame as soon as the next one begins. */
 export class FrameReader {
   readonly #mark: Buffer;
-  #rest = Buffer.alloc(0);
+  readonly #rest = new Bytes();
+  readonly #maxBytes: number;
+  #taken = 0;
   #open: Omit<Frame, 'body'> | null = null;
   #searchFrom = 0;
   /** True once a frame has begun: the program was there. */
@@ -23,23 +53,28 @@ export class FrameReader {
   /** True once the `end` frame was seen. */
   ended = false;
 
-  constructor(nonce: string) {
+  /** Beyond `maxBytes` nothing is taken any more, so that a box that floods us gets an answer that was cut. */
+  constructor(nonce: string, maxBytes = Infinity) {
     this.#mark = Buffer.from(`\n${nonce} `, 'latin1');
+    this.#maxBytes = maxBytes;
   }
 
   push(chunk: Uint8Array): Frame[] {
-    this.#rest = Buffer.concat([this.#rest, chunk]);
     const frames: Frame[] = [];
+    this.#taken += chunk.length;
+    if (this.ended || this.#taken > this.#maxBytes) return frames;
+    this.#rest.append(chunk);
     while (!this.ended) {
-      const at = this.#rest.indexOf(this.#mark, this.#searchFrom);
-      const headEnd = at < 0 ? -1 : this.#rest.indexOf('\n', at + this.#mark.length);
+      const rest = this.#rest.view();
+      const at = rest.indexOf(this.#mark, this.#searchFrom);
+      const headEnd = at < 0 ? -1 : rest.indexOf('\n', at + this.#mark.length);
       if (headEnd < 0) {
-        this.#searchFrom = at < 0 ? Math.max(0, this.#rest.length - this.#mark.length + 1) : at;
+        this.#searchFrom = at < 0 ? Math.max(0, rest.length - this.#mark.length + 1) : at;
         return frames;
       }
-      if (this.#open !== null) frames.push({ ...this.#open, body: this.#rest.subarray(0, at) });
-      const [kind = '', ...words] = this.#rest.toString('latin1', at + this.#mark.length, headEnd).split(' ');
-      this.#rest = this.#rest.subarray(headEnd + 1);
+      if (this.#open !== null) frames.push({ ...this.#open, body: rest.subarray(0, at) });
+      const [kind = '', ...words] = rest.toString('latin1', at + this.#mark.length, headEnd).split(' ');
+      this.#rest.drop(headEnd + 1);
       // The newline of a head is also the one before the next mark when the body is empty.
       this.#searchFrom = 0;
       this.#open = { kind, words };

@@ -241,7 +241,7 @@ class ProgramBox implements JournaledBox {
     const request: Request = { nonce, run: this.run, verb: ask.verb, lines: ask.lines };
     const installed = privileged && this.#options.privilege === 'helper';
     const stdin = installed ? requestText(request) : scriptFor((this.#program ??= readHostProgram()), request);
-    const reader = new FrameReader(nonce);
+    const reader = new FrameReader(nonce, maxBytes);
     const frames: Frame[] = [];
     const output = await this.#transport.run(Buffer.from(stdin), {
       timeoutMs: ask.timeoutMs,

@@ -169,7 +169,7 @@ describe.skipIf(!haveSshd())('running commands', () => {
       }
     });
 
-    it('that dies for want of memory', async () => {
+    it('that dies for want of memory (G04)', async () => {
       const shell = join(sshd.dir, 'recorder');
       writeFileSync(
         shell,

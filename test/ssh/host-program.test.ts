@@ -85,6 +85,14 @@ describe('an answer that goes wrong', () => {
     expect(transport.asked).toHaveLength(2);
   });
 
+  it('that ends with status 255 is judged by its end frame, not by the number (G06)', async () => {
+    const whole = (a: Asked) => ({ code: 255, stdout: `\n${a.nonce} begin 1 collect 0\n\n${a.nonce} end 0\n` });
+    expect((await box(road([whole])).collect({ scope: 'memory' })).privileged).toBe(true);
+    const cut = (a: Asked) => ({ code: 255, stdout: begun(a) });
+    await expect(box(road([cut])).collect({ scope: 'memory' })).rejects.toMatchObject({ code: 'host_answer_cut' });
+    await expect(box(road([cut])).kill(order)).rejects.toMatchObject({ code: 'ssh_lost' });
+  });
+
   it.each([
     ['busy\nrun-1 kill 4711 1764536040', 'host_busy', /run-1/],
     ['rebooted\nabc', 'host_rebooted', /restarted/],

@@ -91,7 +91,7 @@ describe.skipIf(!haveSshd())('logging in', () => {
       expect(error.userText).toMatch(/box \(127\.0\.0\.1 port \d+\).*SHA256:.*Nothing was done.*reclaim trust box$/);
     });
 
-    it('refuses another key than the one on file', async () => {
+    it('refuses another key than the one on file (G01)', async () => {
       const other = makeKey(dir).publicKey.split(' ').slice(0, 2).join(' ');
       const file = fixture.knownHosts(`[127.0.0.1]:${sshd.port} ${other}\n`);
       const error = await refusal(fixture.transport(trusting({ knownHosts: [file] })));
@@ -260,7 +260,7 @@ describe.skipIf(!haveSshd())('logging in', () => {
       expect(error.userText).toContain('within 0.3 s');
     });
 
-    it('a server that accepts and says nothing', async () => {
+    it('a server that accepts and says nothing (G07)', async () => {
       const mute = await server(() => undefined);
       const started = performance.now();
       const error = await refusal(
@@ -295,7 +295,7 @@ describe.skipIf(!haveSshd())('logging in', () => {
       odd.close();
     });
 
-    it('a server with old algorithms only: its offer is shown, nothing old is switched on', async () => {
+    it('a server with old algorithms only (G08): its offer is shown, nothing old is switched on', async () => {
       const old = await startSshd({
         authorized: [key.publicKey],
         hostKeys: ['rsa'],
