@@ -116,6 +116,12 @@ describe('privilege', () => {
     expect(transport.asked.map((a) => a.options.privileged)).toEqual([true, false, false]);
   });
 
+  it('knows a refusal of sudo in another language', async () => {
+    const german = () => ({ code: 1, stderr: 'sudo: Ein Passwort ist notwendig\n' });
+    const transport = road([german, memory]);
+    expect((await box(transport, 'sudo').collect({ scope: 'memory' })).privileged).toBe(false);
+  });
+
   it('sends a helper the request alone, and the login user the program', async () => {
     const transport = road([refused, memory]);
     await box(transport, 'helper').collect({ scope: 'memory' });

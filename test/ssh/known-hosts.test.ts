@@ -85,7 +85,7 @@ describe('known_hosts, against ssh-keygen -F', () => {
     tail: fc.constantFrom('', ' a comment', '\r'),
   });
 
-  it('finds the same lines for any file and name', { timeout: 20_000 }, () => {
+  it('finds the same lines for any file and name', { timeout: 120_000 }, () => {
     fc.assert(
       fc.property(fc.array(line, { minLength: 1, maxLength: 30 }), target, (lines, name) => {
         const text = lines
