@@ -180,6 +180,36 @@ describe('decisions', () => {
     expect((await recordNow())?.plan?.steps[0]?.targets).toHaveLength(120);
   });
 
+  it('approves exactly what stayed ticked, over every page', async () => {
+    await waiting({ required: 1 }, 120);
+    const view = await modalAfter(sam, await cardSays('"reclaim_choose"'), 'Choose');
+    const person = office.slack.actAs(sam);
+    // The first group of ten without its second and fourth process.
+    await person.choose(view, 'ticks.0', ['0', '2', '4', '5', '6', '7', '8', '9']);
+    await person.click(view, 'reclaim_page_next');
+    const second = await office.slack.waitFor('the second page', () => {
+      const now = person.modal();
+      return whole(now).includes('ticks.1.80') && now;
+    });
+    // The dropping of caches, the last of all.
+    await person.submit(second, { 'ticks.120': [] });
+    await expect.poll(async () => (await recordNow())?.votes.map((v) => v.person), { timeout: 10_000 }).toEqual([sam]);
+    const { plan } = (await recordNow())!;
+    const expected = pending(120).plan!.steps[0]!.targets.filter((_, i) => i !== 1 && i !== 3);
+    expect(plan?.steps.map((step) => step.action)).toEqual(['kill']);
+    expect(plan?.steps[0]?.targets).toEqual(expected);
+  });
+
+  it('refuses an approval in which nothing is ticked', async () => {
+    const view = await modalAfter(sam, await waiting({ required: 1 }), 'Choose');
+    const answer = await office.slack.actAs(sam).submit(view, { 'ticks.0': [], 'ticks.6': [] });
+    expect(answer.outcome).toBe('acked');
+    const refused = office.slack.actAs(sam).modal();
+    expect(whole(refused)).toContain('Nothing is ticked');
+    await office.slack.actAs(sam).close(refused!);
+    expect((await recordNow())?.votes).toEqual([]);
+  });
+
   it('offers no approval of a plan that does not fit before its file is in the thread', async () => {
     office.slack.faults.add({ kind: 'server_error', count: 2, method: 'files.getUploadURLExternal' });
     const card = await waiting({}, 60);

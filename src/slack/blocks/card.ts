@@ -120,14 +120,21 @@ function reportParts(record: RequestRecord, short: boolean): Part[] {
   // What holds no memory is in the thread: a tired reader scrolls past it to the plan.
   const weighty = { ...diagnosis, findings: diagnosis.findings.filter((f) => f.kiB > 0) };
   const findings = findingParts(weighty, short ? 3 : 4, short ? 1 : 2);
-  const partial = partialParts(diagnosis, 4);
   return [
     {
       block: rich([{ line: [{ bold: cut(oneLine(diagnosis.headline), 600) }] }]),
     },
     { block: freeTable(diagnosis) },
-    { block: rich([{ pre: memoryBar(diagnosis.accounting, diagnosis.memory.totalKiB) }]), optional: true },
     ...(findings === null ? [] : [{ block: findings, optional: true }]),
+  ];
+}
+
+/** What a reader looks up rather than decides by: it stands below the buttons, so that the way to them is short. */
+function moreParts({ diagnosis }: RequestRecord): Part[] {
+  if (diagnosis === undefined) return [];
+  const partial = partialParts(diagnosis, 4);
+  return [
+    { block: rich([{ pre: memoryBar(diagnosis.accounting, diagnosis.memory.totalKiB) }]), optional: true },
     ...(partial === null ? [] : [{ block: partial, optional: true }]),
   ];
 }
@@ -168,6 +175,7 @@ function openParts(record: RequestRecord, ctx: CardContext): Part[] {
       { block: planParts(record, plan) },
       { block: context(...waitingLines(record, ctx), ...waits) },
       { block: actions(decideBlockId(record.digest ?? ''), decisionButtons(record, plan, ctx)) },
+      ...moreParts(record),
     ];
   }
   return [reasonPart(record), ...(record.run === undefined ? [] : progress(record, ctx)), ...reportParts(record, true)];
@@ -186,7 +194,7 @@ function finalParts(record: RequestRecord): Part[] {
       record.run === undefined && record.diagnosis === undefined
         ? []
         : [{ block: context([`Look again with /reclaim ${record.host}`]) }];
-    return [reasonPart(record), ...deniedParts(record), ...reportParts(record, true), ...ask];
+    return [reasonPart(record), ...deniedParts(record), ...reportParts(record, true), ...moreParts(record), ...ask];
   }
   const steps = stepResults(report, record);
   const after = afterwards(report);

@@ -102,7 +102,7 @@ function group(
   const ticked = options.filter((o) => !off.has(Number(o.value)));
   const element: Checkboxes = {
     type: 'checkboxes',
-    action_id: 'ticks',
+    action_id: `ticks.${positions[0] ?? 0}`,
     options,
     ...(ticked.length === 0 ? {} : { initial_options: ticked }),
   };
@@ -157,7 +157,7 @@ export function untickedAfter(
   const onPage = [...all.keys()].slice(from, from + ticksPerPage);
   const ticked = new Set(
     Object.values(values)
-      .flatMap((block) => block.ticks?.selected_options ?? [])
+      .flatMap((block) => Object.values(block).flatMap((state) => state.selected_options ?? []))
       .map((o) => Number(o.value)),
   );
   const elsewhere = memory.off.filter((p) => !onPage.includes(p));
