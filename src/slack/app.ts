@@ -1,13 +1,13 @@
 /** The Bolt app and its handlers, whichever way Slack talks to it. */
-import { App, type Receiver } from '@slack/bolt';
+import { App, type BlockAction, type ButtonAction, type Receiver } from '@slack/bolt';
 import type { Logger } from 'pino';
 import { registerActions } from './actions.ts';
 import { registerAlertActions } from './alert-actions.ts';
 import { registerAlertMessages } from './alert-messages.ts';
 import { boltLogger } from './bolt-log.ts';
 import { registerCommands } from './commands.ts';
-import { homeView } from './home.ts';
-import { isFirst, type Surface } from './surface.ts';
+import { homeActionIds, homeView } from './home.ts';
+import { acknowledge, isFirst, type Surface } from './surface.ts';
 import { registerViews } from './views.ts';
 
 export interface AppOptions {
@@ -30,21 +30,33 @@ export function buildApp({ botToken, apiUrl, log }: AppOptions, receiver: Receiv
   });
 }
 
+/** Draws the Home tab of one person as things are now. Nobody waits for it: a failure is logged, the old one stays. */
+async function showHome({ deps, client }: Surface, person: string, page: number): Promise<void> {
+  try {
+    const records = await deps.store.list({ limit: 200 });
+    const hosts = [...deps.config.hosts.keys()];
+    await client.views.publish({
+      user_id: person,
+      view: homeView({ hosts, records, page, notices: deps.notices?.() ?? [] }),
+    });
+  } catch (error) {
+    deps.log.warn({ err: error }, 'the Home tab could not be shown');
+  }
+}
+
 function registerHome(app: App, surface: Surface): void {
   app.event('app_home_opened', async ({ event, body }) => {
     if (event.tab !== 'home') return;
-    const { deps, client } = surface;
-    try {
-      if (!(await isFirst(surface, `event.${body.event_id}`))) return;
-      const records = await deps.store.list({ limit: 200 });
-      await client.views.publish({
-        user_id: event.user,
-        view: homeView({ hosts: [...deps.config.hosts.keys()], records, notices: deps.notices?.() ?? [] }),
-      });
-    } catch (error) {
-      deps.log.warn({ err: error }, 'the Home tab could not be shown');
-    }
+    const first = await isFirst(surface, `event.${body.event_id}`).catch(() => true);
+    if (first) await showHome(surface, event.user, 0);
   });
+  for (const actionId of Object.values(homeActionIds)) {
+    app.action<BlockAction<ButtonAction>>(actionId, async ({ ack, body, action }) => {
+      await acknowledge(surface, () => ack());
+      const page = Number(action.value);
+      await showHome(surface, body.user.id, Number.isInteger(page) ? page : 0);
+    });
+  }
 }
 
 export function registerHandlers(app: App, surface: Surface): void {

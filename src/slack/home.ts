@@ -2,11 +2,19 @@
 import type { HomeView, KnownBlock } from '@slack/types';
 import { percentOf, sizeText } from '../memory/sizes.ts';
 import type { RequestRecord } from '../requests/types.ts';
-import { context, header, sentence } from './blocks/elements.ts';
+import { actions, button, context, header, sentence } from './blocks/elements.ts';
 import { stateWords, verdictWords } from './blocks/words.ts';
 import type { Piece } from './text.ts';
 
+export const homeActionIds = {
+  refresh: 'reclaim_home_refresh',
+  next: 'reclaim_home_next',
+  previous: 'reclaim_home_previous',
+} as const;
+
 export interface HomeFacts {
+  /** From 0; beyond the last page the last one is shown. */
+  readonly page?: number;
   readonly hosts: readonly string[];
   /** Newest first, any host. */
   readonly records: readonly RequestRecord[];
@@ -56,9 +64,19 @@ export function homeView(facts: HomeFacts): HomeView {
   const blocks: KnownBlock[] = (facts.notices ?? []).map((text) => sentence({ bold: 'Attention: ' }, text));
   blocks.push(header('Boxes'));
   if (facts.hosts.length === 0) blocks.push(sentence('No hosts are configured yet.'));
-  for (const host of facts.hosts.slice(0, hostsShown)) blocks.push(...hostBlocks(host, facts.records));
-  const more = facts.hosts.length - hostsShown;
-  if (more > 0) blocks.push(context([`and ${more} more: /reclaim hosts`]));
+  const pages = Math.max(1, Math.ceil(facts.hosts.length / hostsShown));
+  const page = Math.min(pages - 1, Math.max(0, facts.page ?? 0));
+  const shown = facts.hosts.slice(page * hostsShown, (page + 1) * hostsShown);
+  for (const host of shown) blocks.push(...hostBlocks(host, facts.records));
+  if (pages > 1) blocks.push(context([`Page ${page + 1} of ${pages}, ${facts.hosts.length} boxes in all.`]));
+  const turn = (label: string, action: string, to: number) => button({ label, action, value: String(to) });
+  blocks.push(
+    actions('home', [
+      ...(page > 0 ? [turn('Previous page', homeActionIds.previous, page - 1)] : []),
+      ...(page < pages - 1 ? [turn('Next page', homeActionIds.next, page + 1)] : []),
+      turn('Refresh', homeActionIds.refresh, page),
+    ]),
+  );
   blocks.push(context(['Look at a box with /reclaim HOST in a channel I am in.']));
   return { type: 'home', blocks };
 }

@@ -204,6 +204,23 @@ describe('the Home tab', () => {
   });
 });
 
+describe('the pages of the Home tab', () => {
+  it('show every one of hundreds of hosts once, each page within a hundred blocks', () => {
+    const hosts = Array.from({ length: 250 }, (_, i) => `gpu-box-${i}`);
+    const seen: string[] = [];
+    for (let page = 0; page < 7; page += 1) {
+      const view = homeView({ hosts, records: [], page });
+      expect(viewFaults(view)).toEqual([]);
+      for (const [, name] of JSON.stringify(view).matchAll(/\*(gpu-box-\d+)\*/g)) seen.push(name!);
+    }
+    expect(seen).toEqual(hosts);
+    const labels = (page: number) => buttonsOf(homeView({ hosts, records: [], page }).blocks).map((b) => b.label);
+    expect(labels(0)).toEqual(['Next page', 'Refresh']);
+    expect(labels(3)).toEqual(['Previous page', 'Next page', 'Refresh']);
+    expect(labels(99)).toEqual(['Previous page', 'Refresh']);
+  });
+});
+
 /** Text as a hostile host would choose it. */
 const nasty = fc.oneof(
   fc.constantFrom(

@@ -256,5 +256,12 @@ describe('other ways in', () => {
     await office.slack.actAs(priya).openHome();
     const home = await office.slack.waitFor('Home', () => office.slack.actAs(priya).home());
     for (let i = 0; i < 40; i += 1) expect(whole(home)).toContain(`*box-${i}*`);
+    await office.slack.actAs(priya).command(channel, `/reclaim ${host()}`);
+    await office.slack.waitFor('the card', () => cardNow());
+    await office.slack.actAs(priya).click(home, 'Refresh');
+    await office.slack.waitFor('the open request on Home', () => {
+      const now = office.slack.actAs(priya).home();
+      return whole(now).includes('Open request') && now;
+    });
   });
 });
