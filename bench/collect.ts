@@ -41,7 +41,7 @@ function costOf(command: string, args: readonly string[], stdin: string): Promis
 
 /** Starts `count` sleeping processes below one shell and resolves to what ends them all. */
 async function crowd(count: number): Promise<() => void> {
-  const script = `i=0; while [ $i -lt ${count} ]; do sleep 3600 & i=$((i+1)); done; echo up; read -r end; kill $(jobs -p)`;
+  const script = `trap '' PIPE; i=0; while [ $i -lt ${count} ]; do sleep 600 & i=$((i+1)); done; echo up; read -r end; kill $(jobs -p)`;
   const shell = spawn('bash', ['-c', script], { stdio: ['pipe', 'pipe', 'ignore'], detached: true });
   await new Promise((resolve) => shell.stdout.once('data', resolve));
   return () => {
