@@ -6,6 +6,6 @@ import { defineJob } from '../src/queue/define-job.ts';
 export const fleetJob = defineJob({
   name: 'fleet',
   payload: z.object({ sweep: z.string(), host: z.string() }),
-  options: { attempts: 3, mutating: false, concurrency: 24, timeoutMs: 60_000 },
+  options: { attempts: 3, mutating: false, concurrency: 64, timeoutMs: 60_000 },
   run: ({ sweep, host }, deps, signal) => sweepHost(deps, sweep, host, signal),
 });
