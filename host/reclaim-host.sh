@@ -295,10 +295,12 @@ E
 
 collect() {
   cd /proc || return 1
-  # The watcher wants to know of a full /dev/shm; df asks tmpfs only, which cannot hang.
+  # The watcher wants to know of a full /dev/shm.
   if [ "$SCOPE" = memory ]; then
     collect_memory
-    frame command 0 0 'df tmpfs'; df -k -t tmpfs 2>/dev/null
+    shm=$(limit 3 df -k -t tmpfs 2>/dev/null); rc=$?
+    if [ $rc -eq 137 ]; then frame command - 1 'df tmpfs'; else frame command $rc 0 'df tmpfs'; fi
+    [ -z "$shm" ] || printf '%s\n' "$shm"
     return 0
   fi
   if ! make_workdir; then error no_workdir 'This machine has no folder that can be written to (/run, /tmp and /dev/shm were tried).'; return 1; fi

@@ -116,7 +116,8 @@ describe.each(shells)('collect under %s', (shell) => {
       expect.arrayContaining(['/proc/meminfo', '/proc/vmstat', '/proc/zoneinfo', '/proc/sys/kernel/random/boot_id']),
     );
     expect(Object.keys(capture.files).filter((path) => /\/\d+\//.test(path))).toEqual([]);
-    expect(Object.keys(capture.commands)).toEqual(['free -k']);
+    expect(Object.keys(capture.commands)).toEqual(['free -k', 'df tmpfs']);
+    expect(capture.commands['df tmpfs']!.status).toBe(0);
   });
 });
 

@@ -122,6 +122,9 @@ describe.each(shells)('a box that is stuck, under %s', (shell) => {
     expect(capture.commands['df tmpfs']).toMatchObject({ status: null, timedOut: true });
     expect(file(capture, '/proc/meminfo')).toMatch(/^MemTotal:/);
     expect(think(capture, defaultThinkOptions).diagnosis.verdict).toBeDefined();
+    const cheap = await realBox(shell, around).collect({ scope: 'memory' });
+    expect(cheap.commands['df tmpfs']).toMatchObject({ status: null, timedOut: true });
+    expect(file(cheap, '/proc/meminfo')).toMatch(/^MemTotal:/);
   });
 
   it('is read past a process that sleeps in the kernel, and where it sleeps is told', async () => {
