@@ -192,14 +192,14 @@ j_shm() {
     set -f; set -- $t; printf "%s %s %s %s %s %s\0" "$1" "$2" "$3" $(($4 * $5 / 1024)) "$6" "$f"; done' sh {} \;
 }
 # Who holds GPU devices and shared memory open. Looking into every process costs as much as all the rest together, so it
-# is done where /dev/shm holds 128 MiB or more; else only for processes that can matter. Before a file is removed, every
-# process is looked into in any case.
+# is done where /dev/shm holds 64 MiB or more, the least that is ever proposed for removal; else only for processes that
+# can matter. Before a file is removed, every process is looked into in any case.
 j_holders() {
   who="$SEL $STUCK"
   j_shm >"$W/shm"
   echo $? >"$W/shm.rc"
   weighty=0
-  [ ! -s "$W/shm" ] || weighty=$(tr '\0' '\n' <"$W/shm" | awk '$4 > 0 { n += $4 } END { print int(n / 131072) }')
+  [ ! -s "$W/shm" ] || weighty=$(tr '\0' '\n' <"$W/shm" | awk '$4 > 0 { n += $4 } END { print int(n / 65536) }')
   [ "$weighty" -eq 0 ] || who=$USERS
   paths fd $who
   if $GNU; then
@@ -214,7 +214,7 @@ j_holders() {
 }
 # A file can be mapped with no descriptor left open (torch file_system strategy). maps takes a lock that may be stuck.
 j_mapped() {
-  paths status $SEL
+  paths status $who
   holders=$(grep -sl '^RssShmem:[[:space:]]*[1-9]' $PATHS)
   PATHS=
   for p in $holders; do PATHS="$PATHS ${p%status}maps"; done

@@ -81,7 +81,7 @@ function staleFiles(world: World, files: readonly ShmFile[], telling: Telling): 
   const evidence = [
     `${count(sorted.length, 'file')} in /dev/shm that nothing uses, ${sizeText(kiB)}, ${ownerOf(world, sorted[0]?.uid ?? 0)}`,
     `named ${shortList(names, 3).join(', ')}`,
-    `no process has ${sorted.length === 1 ? 'it' : 'any of them'} open or mapped; last written ${ageWords(Math.max(0, youngest))} ago or longer`,
+    `no process${kiB < worthAStepKiB ? ' that was looked into' : ''} has ${sorted.length === 1 ? 'it' : 'any of them'} open or mapped; last written ${ageWords(Math.max(0, youngest))} ago or longer`,
     ...(world.swapUsedKiB > 0 ? ['what of it was swapped out comes back as swap, not as RAM'] : []),
     'they are in `shared` and `buff/cache`; dropping caches does not touch them',
     'a process that opens one before the removal would change this: it is checked again then',
