@@ -1,12 +1,13 @@
 /** The Bolt app and its handlers, whichever way Slack talks to it. */
 import { App, type BlockAction, type ButtonAction, type Receiver } from '@slack/bolt';
 import type { Logger } from 'pino';
+import { samplesKeptMs } from '../alerts/watch/sample.ts';
 import { registerActions } from './actions.ts';
 import { registerAlertActions } from './alert-actions.ts';
 import { registerAlertMessages } from './alert-messages.ts';
 import { boltLogger } from './bolt-log.ts';
 import { registerCommands } from './commands.ts';
-import { homeActionIds, homeView } from './home.ts';
+import { homeActionIds, homeView, pageOf } from './home.ts';
 import { acknowledge, isFirst, type Surface } from './surface.ts';
 import { registerViews } from './views.ts';
 
@@ -33,12 +34,17 @@ export function buildApp({ botToken, apiUrl, log }: AppOptions, receiver: Receiv
 /** Draws the Home tab of one person as things are now. Nobody waits for it: a failure is logged, the old one stays. */
 async function showHome({ deps, client }: Surface, person: string, page: number): Promise<void> {
   try {
-    const records = await deps.store.list({ limit: 200 });
-    const hosts = [...deps.config.hosts.keys()];
-    await client.views.publish({
-      user_id: person,
-      view: homeView({ hosts, records, page, notices: deps.notices?.() ?? [] }),
-    });
+    const { store, config, clock } = deps;
+    const hosts = [...config.hosts.keys()];
+    const since = clock.now() - samplesKeptMs;
+    const [records, live, days] = await Promise.all([
+      store.list({ limit: 200 }),
+      store.topics.live('incident'),
+      Promise.all(pageOf(hosts, page).hosts.map(async (h) => [h, await store.topics.samples(h, since)] as const)),
+    ]);
+    const incidents = live.flatMap((topic) => (topic.kind === 'incident' ? [topic] : []));
+    const facts = { hosts, records, page, days: new Map(days), incidents, notices: deps.notices?.() ?? [] };
+    await client.views.publish({ user_id: person, view: homeView(facts) });
   } catch (error) {
     deps.log.warn({ err: error }, 'the Home tab could not be shown');
   }

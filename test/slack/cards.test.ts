@@ -14,6 +14,7 @@ import {
 } from '../../src/slack/blocks/modals.ts';
 import { renderView } from '../../src/slack/blocks/render.ts';
 import { isFinal } from '../../src/slack/blocks/words.ts';
+import type { Sample } from '../../src/alerts/watch/sample.ts';
 import { homeView } from '../../src/slack/home.ts';
 import { cardContext, everyCard, pending } from './records.ts';
 import { messageFaults, mrkdwnIn, viewFaults } from './validate.ts';
@@ -201,6 +202,32 @@ describe('the Home tab', () => {
     for (const hosts of [[], ['gpu-box-3'], Array.from({ length: 300 }, (_, i) => `gpu-box-${i}`)]) {
       expect(viewFaults(homeView({ hosts, records }))).toEqual([]);
     }
+  });
+});
+
+describe('a box on the Home tab', () => {
+  const at = Date.parse('2026-11-30T20:00:00Z');
+  const reading = (hoursAgo: number, availableGiB: number): Sample => ({
+    at: at - hoursAgo * 3_600_000,
+    totalKiB: 400 * 1024 * 1024,
+    availableKiB: availableGiB * 1024 * 1024,
+    ...{ swapUsedKiB: 0, oomKills: 0, swapInPages: 0, swapOutPages: 0, pageKiB: 4, stalledPercent: null, shm: null },
+  });
+
+  it('shows its last day: hour by hour, when it was worst, and now', () => {
+    const days = new Map([['gpu-box-3', [reading(23, 390), reading(5, 20), reading(0, 200)]]]);
+    const view = homeView({ hosts: ['gpu-box-3', 'gpu-box-4'], records: [], days });
+    expect(viewFaults(view)).toEqual([]);
+    const text = JSON.stringify(view);
+    expect(text).toMatch(/Taken, last 24 h: ▁·{17}█·{4}▅ least available 20 GiB <!date.*, now 200 GiB of 400 GiB/);
+    expect(text.match(/last 24 h/g)).toHaveLength(1);
+  });
+
+  it('stays valid with a full day of readings on every box of a page', () => {
+    const hosts = Array.from({ length: 40 }, (_, i) => `gpu-box-${i}`);
+    const day = Array.from({ length: 1440 }, (_, i) => reading((1439 - i) / 60, i % 390));
+    const view = homeView({ hosts, records: Object.values(everyCard), days: new Map(hosts.map((h) => [h, day])) });
+    expect(viewFaults(view)).toEqual([]);
   });
 });
 
