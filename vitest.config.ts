@@ -1,15 +1,29 @@
 import { defineConfig } from 'vitest/config';
 
-const countsFile = 'node_modules/.cache/reclaim-tests.json';
+const countsFile = process.env['TEST_COUNTS'] ?? 'node_modules/.cache/reclaim-tests.json';
+
+/**
+ * Hours of outage, hundreds of reused pids, whole deployments: minutes each, so `npm run test:long` runs them by themselves
+ * and `npm test` stays short. Continuous integration runs both.
+ */
+const long = [
+  'test/alerts/fleet.test.ts',
+  'test/alerts/webhook.test.ts',
+  'test/demo/situations.test.ts',
+  'test/e2e/crash.test.ts',
+  'test/host/kill-race.test.ts',
+  'test/ops/backup.test.ts',
+  'test/ops/package.test.ts',
+  'test/ops/rolling.test.ts',
+  'test/ops/serve.test.ts',
+  'test/slack/delivery.test.ts',
+  'test/ssh/lost.test.ts',
+];
 
 /** These look at this whole machine, or crowd it, so no two of them and nothing else may run beside them. */
 const wholeMachine = [
   'test/e2e/**/*.test.ts',
-  'test/ops/rolling.test.ts',
-  'test/ops/serve.test.ts',
-  'test/ops/package.test.ts',
   'test/demo/leftovers.test.ts',
-  'test/demo/situations.test.ts',
   'test/memory/local.test.ts',
   'test/host/collect.test.ts',
 ];
@@ -30,14 +44,24 @@ export default defineConfig({
         test: {
           name: 'parts',
           include: ['test/**/*.test.ts'],
-          exclude: wholeMachine,
+          exclude: [...wholeMachine, ...long],
           maxWorkers: 2,
           sequence: { groupOrder: 0 },
         },
       },
       {
         extends: true,
-        test: { name: 'whole machine', include: wholeMachine, maxWorkers: 1, sequence: { groupOrder: 1 } },
+        test: {
+          name: 'whole-machine',
+          include: wholeMachine,
+          exclude: long,
+          maxWorkers: 1,
+          sequence: { groupOrder: 1 },
+        },
+      },
+      {
+        extends: true,
+        test: { name: 'long', include: long, maxWorkers: 1, sequence: { groupOrder: 2 } },
       },
     ],
   },
