@@ -22,7 +22,7 @@ export const doctorCommand: Command = {
     const rows: Row[] = [nodeRow(process.versions.node)];
     const config = attemptConfig(rows, io, values.config);
     if (config !== null) {
-      io.err('Asking the store, Slack and every host …\n');
+      if (values.json !== true) io.err('Asking the store, Slack and every host …\n');
       const found = await Promise.all([
         storeRow(config),
         redisRows(config.queueUrl),
