@@ -44,7 +44,8 @@ else
   limit() {
     limit_s=$1; shift
     "$@" & limit_c=$!
-    (sleep "$limit_s"; kill -KILL "$limit_c") >/dev/null 2>&1 & limit_w=$!
+    # Its sleep outlives us, so it must not hold the lock.
+    (sleep "$limit_s"; kill -KILL "$limit_c") >/dev/null 2>&1 3>&- 8>&- 9>&- & limit_w=$!
     wait "$limit_c"; limit_r=$?
     kill "$limit_w" 2>/dev/null
     return $limit_r

@@ -1,9 +1,10 @@
 /** kill: exactly the processes named, none that merely look like them. Real processes, under every shell. */
 import { readFileSync } from 'node:fs';
+import { join } from 'node:path';
 import { afterAll, describe, expect, it } from 'vitest';
 import type { KillOrder, ResultOf } from '../../src/box.ts';
 import type { KillTarget } from '../../src/memory/contract.ts';
-import { bootId, Crowd, isAlive, realBox, shells, startTimeOf, targetOf } from './real-box.ts';
+import { bootId, Crowd, isAlive, realBox, runFolder, shells, startTimeOf, targetOf } from './real-box.ts';
 
 const crowd = new Crowd();
 afterAll(() => {
@@ -147,7 +148,9 @@ describe.each(shells)('kill under %s', (shell) => {
     const stubborn = await crowd.named('ninja', ignoresTerm);
     const first = realBox(shell);
     const working = first.kill(order([targetOf(stubborn)], { graceMs: 3000 }));
-    await expect.poll(() => readFileSync('/run/reclaim/holder', 'utf8'), { timeout: 10_000 }).toContain(first.run);
+    await expect
+      .poll(() => readFileSync(join(runFolder, 'reclaim/holder'), 'utf8'), { timeout: 10_000 })
+      .toContain(first.run);
     const second = realBox(shell).sync();
     await expect(second).rejects.toMatchObject({ code: 'host_busy' });
     await expect(second).rejects.toThrow(first.run);

@@ -110,6 +110,8 @@ describe.each(['dash', 'busybox sh'])('a box with nothing but a few busybox tool
     const order = { bootId, graceMs: 500, protect: [], targets: [targetOf(target)] };
     expect(await realBox(shell, only(tools)).kill(order)).toMatchObject([{ result: 'exited' }]);
     expect(target.signalCode).toBe('SIGTERM');
+    // Nothing of the first run holds the lock any more.
+    expect(await realBox(shell, only(tools)).kill(order)).toMatchObject([{ result: 'already_gone' }]);
   });
 });
 

@@ -1,6 +1,9 @@
 /** This machine as a box under each shell the program must run in, and processes to try it on. */
-import { spawn, type ChildProcess } from 'node:child_process';
-import { readFileSync } from 'node:fs';
+import { spawn, spawnSync, type ChildProcess } from 'node:child_process';
+import { mkdtempSync, readFileSync, rmSync } from 'node:fs';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { afterAll } from 'vitest';
 import type { Clock } from '../../src/clock.ts';
 import { boxOver, type JournaledBox } from '../../src/ssh/host-program.ts';
 import { LocalTransport } from '../../src/ssh/local.ts';
@@ -12,10 +15,26 @@ export const clock: Clock = {
   sleep: () => Promise.resolve(),
 };
 
+/**
+ * Lock and journal are one per box, so two test files that act on this machine side by side would find it busy: each file
+ * gets a /run of its own, where the machine lets it.
+ */
+const mayMount = spawnSync('unshare', ['--mount', 'true']).status === 0;
+export const runFolder = mayMount ? mkdtempSync(join(tmpdir(), 'reclaim-run-')) : '/run';
+if (mayMount)
+  afterAll(() => {
+    rmSync(runFolder, { recursive: true, force: true });
+  });
+const inOwnRun = (command: readonly [string, ...string[]]): readonly [string, ...string[]] =>
+  mayMount ? ['unshare', '--mount', 'sh', '-c', 'mount --bind "$0" /run && exec "$@"', runFolder, ...command] : command;
+
 /** `around` is a shell command that ends by running "$@", the shell with the program (ours, or another text) on its stdin. */
 export function realBox(shell: string, around = 'exec "$@"', program?: string): JournaledBox {
   const start = `set -- ${shell} -s; ${around} #`;
-  const transport = new LocalTransport('this-machine', { privilege: 'root', shell: ['/bin/sh', '-c', start] });
+  const transport = new LocalTransport('this-machine', {
+    privilege: 'root',
+    shell: inOwnRun(['/bin/sh', '-c', start]),
+  });
   return boxOver(transport, { privilege: 'root', clock, ...(program === undefined ? {} : { program }) });
 }
 
