@@ -11,12 +11,14 @@ const long = [
   'test/alerts/webhook.test.ts',
   'test/demo/situations.test.ts',
   'test/e2e/crash.test.ts',
+  'test/e2e/incident.test.ts',
   'test/host/kill-race.test.ts',
   'test/ops/backup.test.ts',
   'test/ops/package.test.ts',
   'test/ops/rolling.test.ts',
   'test/ops/serve.test.ts',
   'test/slack/delivery.test.ts',
+  'test/slack/sockets.test.ts',
   'test/ssh/lost.test.ts',
 ];
 

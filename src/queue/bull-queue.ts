@@ -81,6 +81,8 @@ class Bull implements Queue {
 
   #redis(url: string, options: object): Redis {
     const redis = new Redis(url, options);
+    // Every queue listens to it.
+    redis.setMaxListeners(0);
     redis.on('error', (error) => {
       this.#log.debug({ err: error }, 'queue connection');
     });

@@ -186,7 +186,7 @@ describe.skipIf(!has('redis-server'))('with redis-server', () => {
     });
   });
 
-  it.each([
+  it.concurrent.each([
     ['never runs a job that changes boxes again', true, []],
     ['runs a reading job again', false, [1]],
   ])(
