@@ -81,8 +81,8 @@ class Bull implements Queue {
 
   #redis(url: string, options: object): Redis {
     const redis = new Redis(url, options);
-    // Every queue listens to it.
-    redis.setMaxListeners(0);
+    // Every queue listens to it, and BullMQ adds to this number as it does, so 0 would not mean "any" for long.
+    redis.setMaxListeners(100);
     redis.on('error', (error) => {
       this.#log.debug({ err: error }, 'queue connection');
     });
