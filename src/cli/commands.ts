@@ -63,6 +63,10 @@ export const commands: Readonly<Record<string, Entry>> = {
     summary: 'write the first .env and reclaim.yaml, with hosts from what you have',
     load: async () => (await import('./init.ts')).initCommand,
   },
+  completion: {
+    summary: 'print the script that lets TAB finish commands and hosts',
+    load: async () => (await import('./completion.ts')).completionCommand,
+  },
   demo: {
     summary: 'try everything on this machine, with no Slack and no box',
     load: async () => (await import('./demo.ts')).demoCommand,

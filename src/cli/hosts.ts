@@ -4,14 +4,14 @@ import { exitCodes } from '../errors.ts';
 import { readArgs, type Command } from './io.ts';
 import { table } from './table.ts';
 
-const usage = 'reclaim hosts [--json]';
+const usage = 'reclaim hosts [--json | --names]';
 
 export const hostsCommand: Command = {
   summary: 'List the configured hosts.',
   usage,
   examples: ['reclaim hosts', 'reclaim hosts --json'],
   run(args, io) {
-    const { values } = readArgs(args, { json: { type: 'boolean' } }, usage);
+    const { values } = readArgs(args, { json: { type: 'boolean' }, names: { type: 'boolean' } }, usage);
     const config = loadConfig({ cwd: io.cwd, env: io.env, file: values.config });
     const hosts = [...config.hosts.values()];
     if (values.json === true) {
@@ -19,6 +19,8 @@ export const hostsCommand: Command = {
         return { name, address, port, user, privilege, aliases, groups };
       });
       io.out(`${JSON.stringify({ hosts: shown }, null, 2)}\n`);
+    } else if (values.names === true) {
+      for (const { name } of hosts) io.out(`${name}\n`);
     } else if (hosts.length === 0) {
       io.out('No hosts are configured. Add one under "hosts" in reclaim.yaml; reclaim.example.yaml shows how.\n');
     } else {
