@@ -192,17 +192,22 @@ j_shm() {
     t=$(stat -c "%d:%i %u %s %b %B %Y" "$f") || continue
     set -f; set -- $t; printf "%s %s %s %s %s %s\0" "$1" "$2" "$3" $(($4 * $5 / 1024)) "$6" "$f"; done' sh {} \;
 }
-# Who holds GPU devices and shared memory open. Looking into every process costs as much as all the rest together, so it
-# is done where /dev/shm holds 64 MiB or more, the least that is ever proposed for removal; else only for processes that
-# can matter. Before a file is removed, every process is looked into in any case.
+# Who holds GPU devices and shared memory. Looking into every process costs as much as all the rest together, so at first
+# only those that can matter are looked into. What they do not hold and could be proposed for removal (64 MiB or more of
+# it, and only root may) must be held by nobody at all: the kernel says so, or every process is looked into.
 j_holders() {
-  who="$SEL $STUCK"
   j_shm >"$W/shm"
   echo $? >"$W/shm.rc"
-  weighty=0
-  [ ! -s "$W/shm" ] || weighty=$(tr '\0' '\n' <"$W/shm" | awk '$4 > 0 { n += $4 } END { print int(n / 65536) }')
-  [ "$weighty" -eq 0 ] || who=$USERS
-  paths fd $who
+  look_for_holders $SEL $STUCK >"$W/held"
+  cat "$W/held"
+  set -- $SEL $STUCK; looked=$#; set -- $USERS
+  [ "$ME" -eq 0 ] && [ -s "$W/shm" ] && [ $# -gt $looked ] || return 0
+  unheld >"$W/unheld"
+  case $? in 0) return 0 ;; 2) ! limit 5 perl -e "$NOBODY_PERL" "$W/lease" <"$W/unheld" || return 0 ;; esac
+  look_for_holders $USERS
+}
+look_for_holders() {
+  paths fd "$@"
   if $GNU; then
     limit "$SECONDS_MAX" find $PATHS -maxdepth 1 \( -lname '/dev/nvidia*' -o -lname /dev/kfd -o -lname '/dev/dri/render*' \
       -o -lname '/dev/shm/*' -o -lname '/memfd:*' \) -printf '%h %l\0'
@@ -210,18 +215,39 @@ j_holders() {
     limit "$SECONDS_MAX" ls -l $PATHS | awk '/^[0-9]+\/fd:$/ { p = $0; sub(/:$/, "", p) }
       match($0, / -> (\/dev\/nvidia|\/dev\/kfd|\/dev\/dri\/render|\/dev\/shm\/|\/memfd:)/) { printf "%s %s%c", p, substr($0, RSTART + 4), 0 }'
   fi
-  [ ! -s "$W/shm" ] || j_mapped
-  return 0
+  [ ! -s "$W/shm" ] || j_mapped "$@"
 }
 # A file can be mapped with no descriptor left open (torch file_system strategy). maps takes a lock that may be stuck.
 j_mapped() {
-  paths status $who
+  paths status "$@"
   holders=$(grep -sl '^RssShmem:[[:space:]]*[1-9]' $PATHS)
   PATHS=
   for p in $holders; do PATHS="$PATHS ${p%status}maps"; done
   [ -z "$PATHS" ] || limit "$SECONDS_MAX" grep -sHF ' /dev/shm/' $PATHS </dev/null |
     awk '{ n = index($0, " /dev/shm/"); h = $0; sub(/\/maps:.*/, "", h); k = h substr($0, n); if (!seen[k]++) printf "%s/maps%s%c", h, substr($0, n), 0 }'
 }
+# The files in $W/shm that nobody in $W/held holds, a line each. Status 0 where they are less than 64 MiB, 2 where more, 3
+# where a name has a newline (here octal 1) and no line can tell it.
+unheld() {
+  { tr '\n\0' '\001\n' <"$W/held"; echo; tr '\n\0' '\001\n' <"$W/shm"; } | awk '
+    !files { if ($0 == "") files = 1; held[substr($0, index($0, " ") + 1)]; next }
+    $4 > 0 {
+      p = $0
+      for (i = 0; i < 5; i++) p = substr(p, index(p, " ") + 1)
+      if (p ~ /\001/) odd = 1; else if (p in held) next
+      kib += $4; print p
+    }
+    END { exit kib < 65536 ? 0 : odd ? 3 : 2 }'
+}
+# Status 0: nobody has any of the files on stdin open or mapped. The kernel grants a lease for writing only where that is
+# so; it is given back at once. Not believed before it was seen to refuse a file that is open.
+NOBODY_PERL='use Fcntl qw(O_RDONLY O_NONBLOCK O_NOFOLLOW O_NOATIME F_SETLEASE F_WRLCK); $SIG{IO} = "IGNORE";
+sub free { my $f; sysopen($f, $_[0], O_RDONLY | O_NONBLOCK | O_NOFOLLOW | O_NOATIME) && fcntl($f, F_SETLEASE, F_WRLCK) }
+open(my $own, ">", $ARGV[0]) or exit 1;
+exit 1 if free($ARGV[0]);
+close $own;
+exit 1 unless free($ARGV[0]);
+while (<STDIN>) { chomp; exit 1 unless free($_) }'
 # Takes each process's mmap_lock, which one stuck thread can hold for ever: flushed as it goes, so that what was read
 # before that is not lost.
 j_smaps() {

@@ -1,8 +1,20 @@
 /** collect: everything of the capture contract, from this very machine, whatever its processes are called. */
+import { execFileSync } from 'node:child_process';
 import { once } from 'node:events';
-import { closeSync, openSync, realpathSync, rmSync, statSync, writeFileSync } from 'node:fs';
-import { afterAll, describe, expect, it } from 'vitest';
+import {
+  closeSync,
+  openSync,
+  readdirSync,
+  readFileSync,
+  readlinkSync,
+  realpathSync,
+  rmSync,
+  statSync,
+  writeFileSync,
+} from 'node:fs';
+import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { captureSchema, type Blob, type Capture } from '../../src/memory/contract.ts';
+import { readHostProgram } from '../../src/ssh/host-program.ts';
 import { bootId, Crowd, realBox, shells } from './real-box.ts';
 
 const crowd = new Crowd();
@@ -132,25 +144,63 @@ describe('collect', () => {
 const python = () => realpathSync('/usr/bin/python3');
 
 describe('a box with many processes', () => {
+  let made = 0;
+  let many: Awaited<ReturnType<Crowd['start']>>;
+  beforeAll(async () => {
+    const script = 'for i in $(seq 500); do sleep 300 & done; echo up; read -r end; kill $(jobs -p)';
+    many = await crowd.start('/bin/bash', ['-c', script]);
+  });
+  afterAll(async () => {
+    const ended = once(many, 'exit');
+    many.stdin!.end('\n');
+    await ended;
+  });
+
   it('reads the details of the big ones and the line of every one', { timeout: 60_000 }, async () => {
-    const many = await crowd.start('/bin/bash', [
-      '-c',
-      'for i in $(seq 500); do sleep 300 & done; echo up; read -r end; kill $(jobs -p)',
-    ]);
+    const capture = await realBox('dash').collect({ scope: 'full', windowSeconds: 0 });
+    const sleeping = Object.entries(capture.files).filter(
+      ([path, f]) => /^\/proc\/\d+\/stat$/.test(path) && plain(f).includes('(sleep)'),
+    );
+    expect(sleeping.length).toBeGreaterThanOrEqual(500);
+    // This process is big; a sleeping `sleep` is not worth a second file.
+    expect(capture.files[`/proc/${process.pid}/smaps_rollup`]).toContain('Pss:');
+    expect(capture.files[`/proc/${process.pid}/status`]).toContain('RssAnon:');
+    expect(capture.files[sleeping[0]![0].replace('/stat', '/status')]).toBeUndefined();
+  });
+
+  /** A small process that holds the file, as none that is looked into for its own sake. */
+  const holding = {
+    open: (path: string) => crowd.start('/bin/sh', ['-c', 'exec 7<"$0"; echo up; exec sleep 300', path]),
+    mapped: (path: string) => crowd.start('/bin/sh', ['-c', 'echo up; export LD_PRELOAD="$0"; exec sleep 300', path]),
+  };
+  const library = () =>
+    realpathSync(/\/\S*libc\.so\S*/.exec(execFileSync('ldd', [realpathSync('/bin/sleep')], { encoding: 'utf8' }))![0]);
+
+  // Without perl the kernel cannot be asked who holds a file, so every process is looked into.
+  it.each([
+    ['open', 'with perl'],
+    ['mapped', 'with perl'],
+    ['open', 'without perl'],
+    ['mapped', 'without perl'],
+  ] as const)('finds a small holder of a large file (%s, %s)', { timeout: 60_000 }, async (how, tools) => {
+    const path = `/dev/shm/reclaim-test-${process.pid}-${(made += 1)}.so`;
+    writeFileSync(path, Buffer.concat([readFileSync(library()), Buffer.alloc(64 << 20)]), { mode: 0o755 });
+    const program = readHostProgram();
+    const lame = program.replace('perl -e "$NOBODY_PERL"', 'false');
+    expect(lame).not.toBe(program);
+    const look = () =>
+      realBox('dash', 'exec "$@"', tools === 'with perl' ? program : lame).collect({ scope: 'full', windowSeconds: 0 });
     try {
-      const capture = await realBox('dash').collect({ scope: 'full', windowSeconds: 0 });
-      const sleeping = Object.entries(capture.files).filter(
-        ([path, f]) => /^\/proc\/\d+\/stat$/.test(path) && plain(f).includes('(sleep)'),
-      );
-      expect(sleeping.length).toBeGreaterThanOrEqual(500);
-      // This process is big; a sleeping `sleep` is not worth a second file.
-      expect(capture.files[`/proc/${process.pid}/smaps_rollup`]).toContain('Pss:');
-      expect(capture.files[`/proc/${process.pid}/status`]).toContain('RssAnon:');
-      expect(capture.files[sleeping[0]![0].replace('/stat', '/status')]).toBeUndefined();
+      expect(stdout(await look(), 'fd holders')).not.toContain(path);
+      const holder = await holding[how](path);
+      await expect.poll(() => readlinkSync(`/proc/${holder.pid}/exe`)).toMatch(/sleep|coreutils|busybox/);
+      const fds = readdirSync(`/proc/${holder.pid}/fd`).map((fd) => readlinkSync(`/proc/${holder.pid}/fd/${fd}`));
+      expect(fds.includes(path)).toBe(how === 'open');
+      const capture = await look();
+      expect(stdout(capture, 'fd holders').split('\0')).toContain(`${holder.pid} ${path}`);
+      expect(capture.files[`/proc/${holder.pid}/status`]).toBeUndefined();
     } finally {
-      const ended = once(many, 'exit');
-      many.stdin!.end('\n');
-      await ended;
+      rmSync(path);
     }
   });
 });
