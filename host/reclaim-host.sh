@@ -103,7 +103,7 @@ function pick(p) { while (p > 0 && (p in parent) && !(p in chosen)) { chosen[p] 
 BEGIN {
   while ((getline l < "/proc/meminfo") > 0) { split(l, m, " "); if (m[1] == "SwapTotal:") swap += m[2]; if (m[1] == "SwapFree:") swap -= m[2] }
   for (i = 1; i < ARGC; i++) {
-    f = ARGV[i]; text = ""
+    f = ARGV[i] "/stat"; text = ""
     while ((getline l < f) > 0) { print f ":" l; text = text " " l }
     close(f)
     if (!match(text, /\) [A-Za-z] [-0-9 ]*$/)) continue
@@ -274,7 +274,7 @@ j_cmdlines() {
 collect_full() {
   now; t1=$NOW
   frame lines
-  lists=$(awk "$STAT_PASS" [0-9]*/stat 2>&1 >&3)
+  lists=$(awk "$STAT_PASS" [0-9]* 2>&1 >&3)
   SEL= USERS= BIG= STUCK= SELF=
   while read -r kind rest; do
     case $rest in *[!0-9\ ]*) continue ;; esac
