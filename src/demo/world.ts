@@ -48,6 +48,8 @@ export interface DemoOptions {
   readonly logLevel: string;
   /** What is on the box at first; left out: the leftover build. */
   readonly situation?: SituationName;
+  /** Settings of the policy that differ from the demo's own. */
+  readonly policy?: Readonly<Record<string, unknown>>;
 }
 
 export async function startWorld(options: DemoOptions): Promise<DemoWorld> {
@@ -89,7 +91,7 @@ export async function startWorld(options: DemoOptions): Promise<DemoWorld> {
       ...(options.port === undefined ? {} : { port: options.port }),
     });
     closers.push(() => slack.close());
-    const server = await serve(demoConfig(folder, sshServer, slack, options.logLevel), 'all');
+    const server = await serve(demoConfig(folder, sshServer, slack, options), 'all');
     closers.push(() => server.stop());
     return { slack, box, close };
   } catch (thrown) {
@@ -101,7 +103,12 @@ export async function startWorld(options: DemoOptions): Promise<DemoWorld> {
 type BoxFacts = Awaited<ReturnType<typeof startDemoBox>>;
 
 /** Written to files and read back like any other configuration, so that the demo runs what everybody runs. */
-function demoConfig(folder: string, box: BoxFacts, slack: LocalSlack, logLevel: string): ReturnType<typeof loadConfig> {
+function demoConfig(
+  folder: string,
+  box: BoxFacts,
+  slack: LocalSlack,
+  options: DemoOptions,
+): ReturnType<typeof loadConfig> {
   writeFileSync(join(folder, 'known_hosts'), `${box.knownHostsLine}\n`);
   const yaml = {
     hosts: {
@@ -121,6 +128,7 @@ function demoConfig(folder: string, box: BoxFacts, slack: LocalSlack, logLevel: 
       grace: '3s',
       // What the demo made is seconds old.
       min_age: { shm: '1s' },
+      ...options.policy,
     },
   };
   writeFileSync(join(folder, 'reclaim.yaml'), stringify(yaml));
@@ -131,7 +139,7 @@ function demoConfig(folder: string, box: BoxFacts, slack: LocalSlack, logLevel: 
       SLACK_APP_TOKEN: 'xapp-demo',
       SLACK_API_URL: slack.apiUrl,
       HTTP_PORT: '0',
-      LOG_LEVEL: logLevel,
+      LOG_LEVEL: options.logLevel,
       RECLAIM_DATA_DIR: join(folder, 'data'),
     },
   });
