@@ -162,9 +162,13 @@ export class Arena {
     return all;
   }
 
+  /** Arguments of nsenter to come in. */
+  get entry(): string[] {
+    return ['--target', String(this.#insidePid), '--pid', '--mount'];
+  }
+
   box(host: string, text?: string): JournaledBox {
-    const shell = ['nsenter', '--target', String(this.#insidePid), '--pid', '--mount', 'sh'] as const;
-    const transport = new LocalTransport(host, { privilege: 'root', shell: [...shell] });
+    const transport = new LocalTransport(host, { privilege: 'root', shell: ['nsenter', ...this.entry, 'sh'] });
     return boxOver(transport, {
       privilege: 'root',
       clock: systemClock,

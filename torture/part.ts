@@ -53,8 +53,10 @@ export class Chance {
     return this.next() < probability;
   }
 
-  pick<T>(from: readonly [T, ...T[]]): T {
-    return from[this.below(from.length)] ?? from[0];
+  pick<T>(from: readonly T[]): T {
+    const [first] = from;
+    if (first === undefined) throw new Error('nothing to pick from');
+    return from[this.below(from.length)] ?? first;
   }
 
   /** Some of them, in their order. */

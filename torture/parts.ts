@@ -1,5 +1,6 @@
 /** The parts, in the order they run. */
+import { badInput } from './bad-input.ts';
 import type { Part } from './part.ts';
 import { wrongKills } from './wrong-kills.ts';
 
-export const parts: readonly Part[] = [wrongKills];
+export const parts: readonly Part[] = [wrongKills, badInput];

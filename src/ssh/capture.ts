@@ -72,8 +72,8 @@ function markMissing(commands: Map<string, CommandOutput>): void {
 }
 
 /**
- * Builds the capture from the frames of a complete answer; null when the compressed part was cut. Throws a ZodError when
- * the program said something that is no capture.
+ * Builds the capture from the frames of a complete answer; null when the compressed part was cut, or when what is there is
+ * no capture: a box that lies must not get further than one that was cut off.
  */
 export function captureFrom(
   frames: readonly Frame[],
@@ -85,7 +85,7 @@ export function captureFrom(
   for (const frame of inner) addFrame(look, frame);
   markMissing(look.commands);
   const uid = frames.find((f) => f.kind === 'begin')?.words[2];
-  return captureSchema.parse({
+  const parsed = captureSchema.safeParse({
     capture: 1,
     host: about.host,
     takenAt: about.takenAt,
@@ -96,4 +96,5 @@ export function captureFrom(
     later: Object.fromEntries(look.later),
     commands: Object.fromEntries(look.commands),
   });
+  return parsed.success ? parsed.data : null;
 }

@@ -61,7 +61,10 @@ export function cutShort(host: string, mutating: boolean, output?: RunOutput): R
       `${host} did not finish its answer in time. Nothing was changed. Try again.`,
     );
   }
-  const why = output?.truncated === true ? 'is larger than Reclaim reads' : 'was cut off on the way';
+  const why =
+    output?.truncated === true
+      ? 'is larger than Reclaim reads'
+      : 'was cut off on the way, or is none of the host program';
   return new ReclaimError('host_answer_cut', `The answer of ${host} ${why}. Nothing was changed. Try again.`);
 }
 

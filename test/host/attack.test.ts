@@ -105,6 +105,18 @@ describe('a box that floods us', () => {
     expect(Buffer.from(first!.body).toString()).toBe('body');
   });
 
+  it.each([
+    ['a look that took a time that is none', 'later x'],
+    ['a command that ended with no number', 'command x 0 df tmpfs'],
+    ['processes that have no numbers', 'collector 4711 x'],
+  ])('that tells of %s tells nothing', (_what, line) => {
+    const frames = [
+      { kind: 'begin', words: ['1', 'collect', '0'], body: new Uint8Array() },
+      { kind: line.split(' ')[0]!, words: line.split(' ').slice(1), body: new Uint8Array() },
+    ];
+    expect(captureFrom(frames, { nonce, host: 'box', takenAt: '2026-11-30T20:54:00Z' })).toBeNull();
+  });
+
   it('cannot make us unpack more than a look can be', () => {
     const bomb = gzipSync(Buffer.alloc(300 << 20), { level: 1 });
     const frames = [
