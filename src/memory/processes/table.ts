@@ -9,6 +9,7 @@ import { readListings, type Link, type Listings } from './listings.ts';
 import type { Stat } from './stat.ts';
 import { parseRollup, parseStatus, type Rollup, type Status } from './status.ts';
 import { commandOf, integerOf, textOf } from './text.ts';
+import { withinAnonymous } from './unread.ts';
 
 /** USER_HZ: 100 on every Linux that runs GPUs. */
 export const ticksPerSecond = 100;
@@ -230,7 +231,7 @@ export function readTable(capture: Capture): ProcessTable {
     if (!now.has(pid) && files.get(pid)?.status === undefined) all.push(rowOf(look, null, stat, {}));
   }
   all.sort((a, b) => a.pid - b.pid);
-  return indexOf(all, look.listings, twoLooks);
+  return indexOf(withinAnonymous(all, capture), look.listings, twoLooks);
 }
 
 function indexOf(all: readonly Proc[], listings: Listings, twoLooks: boolean): ProcessTable {

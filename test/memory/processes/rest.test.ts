@@ -45,6 +45,28 @@ describe('the name of a group', () => {
   });
 });
 
+describe('a crowd whose details were not read', () => {
+  it('holds no more than the anonymous memory that the others leave, however often its rss counts libc', () => {
+    const crowd = Array.from({ length: 5000 }, (_, i): ProcSpec => ({
+      pid: 2000 + i,
+      ppid: i === 0 ? 1 : 2000,
+      comm: 'sleep',
+      argv: ['sleep', '60'],
+      session: 2000,
+      anonKiB: 100,
+      fileKiB: 1500,
+      without: ['status', 'cmdline', 'cgroup', 'links'],
+      laterStat: null,
+    }));
+    const job: ProcSpec = { pid: 800, comm: 'train', anonKiB: 3 * GiB, ticks: 90 };
+    const { findings } = tell({ processes: [job, ...crowd], meminfo: { AnonPages: 3 * GiB + 600_000 } });
+    const kiBOf = (word: RegExp) => findings.find((f) => word.test(f.evidence[0] ?? ''))?.kiB ?? 0;
+    expect(kiBOf(/^train/)).toBe(3 * GiB);
+    expect(kiBOf(/^sleep: 5000/)).toBeGreaterThan(500_000);
+    expect(kiBOf(/^sleep: 5000/)).toBeLessThanOrEqual(600_000);
+  });
+});
+
 describe('a command in one line', () => {
   it.each([
     ['ninja -v -j 64', 40, 'ninja -v -j 64'],
