@@ -1,6 +1,7 @@
 /** The parts, in the order they run. */
 import { badInput } from './bad-input.ts';
+import { crash } from './crash.ts';
 import type { Part } from './part.ts';
 import { wrongKills } from './wrong-kills.ts';
 
-export const parts: readonly Part[] = [wrongKills, badInput];
+export const parts: readonly Part[] = [wrongKills, badInput, crash];

@@ -22,5 +22,6 @@ export async function bringToCount(part: Part, seed: number, budget: Budget): Pr
     },
   });
   await send({ counts });
-  process.disconnect();
+  // Whatever is still open: the part has ended what it started.
+  process.exit(0);
 }

@@ -40,6 +40,8 @@ export interface PaperBox {
   readonly alive: Set<number>;
   /** Every pid a kill was ordered for, as often as it was. */
   readonly signalled: number[];
+  /** The same with the run that ordered it, as `RUN PID`. */
+  readonly orders: string[];
   /** Puts a new leftover build on it. */
   litter(): void;
 }
@@ -55,6 +57,7 @@ export interface PaperBoxes {
 class Paper implements PaperBox {
   readonly alive = new Set<number>();
   readonly signalled: number[] = [];
+  readonly orders: string[] = [];
   #specs: ProcSpec[] = [];
   #nextPid = 5_000;
 
@@ -74,6 +77,7 @@ class Paper implements PaperBox {
 async function answer(box: Paper, request: string, say: (frame: string) => void, pauseMs: number): Promise<void> {
   const nonce = /^reclaim 1 (\w+)$/m.exec(request)?.[1] ?? '';
   const verb = /^verb (\S+)$/m.exec(request)?.[1] ?? '';
+  const run = /^run (\S+)$/m.exec(request)?.[1] ?? '';
   const frame = (head: string, body = '') => {
     say(`\n${nonce} ${head}\n${body}`);
   };
@@ -82,6 +86,7 @@ async function answer(box: Paper, request: string, say: (frame: string) => void,
   else if (verb === 'kill') {
     for (const [, pid = '', start = ''] of request.matchAll(/^target (\d+) (\d+) /gm)) {
       box.signalled.push(Number(pid));
+      box.orders.push(`${run} ${pid}`);
       await new Promise((resolve) => setTimeout(resolve, pauseMs));
       const result = box.alive.delete(Number(pid)) ? 'exited' : 'already_gone';
       frame(`result ${result} ${pid} ${start}`, '\n');
