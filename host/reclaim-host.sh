@@ -160,7 +160,11 @@ j_slurm() { read -r h </proc/sys/kernel/hostname; limit "$SECONDS_MAX" squeue -h
 j_docker() { [ -S /run/docker.sock ] || [ -S /var/run/docker.sock ] || return 1; limit "$SECONDS_MAX" docker ps --no-trunc --format '{{.ID}} {{.Names}}'; }
 j_oom() {
   limit 5 dmesg >"$W/dmesg" 2>/dev/null || return $?
-  grep -E 'invoked oom-killer|oom-kill:|[Oo]ut of memory|oom_reaper|[Kk]illed process' "$W/dmesg" | tail -n 200
+  # Of the table of tasks that comes with a kill, those of 4096 pages and more: they tell whether the victim was the culprit.
+  awk '/invoked oom-killer|oom-kill:|[Oo]ut of memory|oom_reaper|[Kk]illed process/ { print; next }
+    match($0, /\[ *[0-9]+\] +[0-9]+ +[0-9]+ +[0-9]+ +[0-9]+ /) {
+      n = split(substr($0, RSTART, RLENGTH), task, / +/); if (task[n - 1] >= 4096) print
+    }' "$W/dmesg" | tail -n 2000
   return 0
 }
 j_users() {

@@ -12,7 +12,7 @@ import { adviceFor } from './memory/advice.ts';
 import type { Capture, Diagnosis, Plan, RunReport, Step, StepReport } from './memory/contract.ts';
 import { creditBound, creditStep, otherChange } from './memory/credit.ts';
 import { recheck, startTimesOf, type Recheck } from './memory/recheck.ts';
-import { memorySample, settled, type MemorySample } from './memory/sample.ts';
+import { droppedByOthers, memorySample, settled, type MemorySample } from './memory/sample.ts';
 import type { Identity, ThinkOptions } from './memory/story.ts';
 import { outcomeOf, perform, stepsToDo, whatIsLeft } from './steps.ts';
 
@@ -126,6 +126,8 @@ async function execute(
     if (last !== null && after !== null && done.state !== 'skipped') {
       const bound = creditBound(done, report.diagnosis.findings);
       done = { ...done, measured: { ...creditStep(last, after, step.action, bound) } };
+      const strangers = droppedByOthers(last, after, step);
+      if (strangers !== null) done = { ...done, reason: [done.reason, strangers].filter(Boolean).join(' ') };
     }
     if (after !== null) {
       last = after;

@@ -100,6 +100,19 @@ describe('acting on an approved plan', () => {
     expect(report.steps[0]?.measured?.byClass['anonymous']).toBeGreaterThan(1800 * MiB);
   });
 
+  it.each([
+    ['E10: says that somebody else dropped caches in the same minute', 2, /Somebody else dropped caches/],
+    ['says nothing of others when nobody else dropped caches', 0, /^$/],
+  ])('%s', async (_title, drops, said) => {
+    const counted = (n: number) => ({ files: { '/proc/vmstat': `drop_pagecache ${n}\n` } });
+    const before = built(counted(7));
+    const after = makeBox({ processes: [], ...counted(7 + drops) });
+    const { box } = scripted([before, before, after]);
+    const report = await act(box, orderFor(before), deps());
+    expect(report.steps[0]?.state).toBe('done');
+    expect(report.steps[0]?.reason ?? '').toMatch(said);
+  });
+
   it('does nothing on a dry run, and says so, on the same path', async () => {
     const before = built();
     const { box, killed } = scripted([before]);

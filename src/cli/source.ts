@@ -7,6 +7,7 @@ import type { Config } from '../config/schema.ts';
 import { ReclaimError } from '../errors.ts';
 import type { Capture } from '../memory/contract.ts';
 import { parseCapture } from '../memory/parse-capture.ts';
+import { captureOfNothing, readPastedFree, type PastedFree } from '../memory/pasted-free.ts';
 import { boxOver } from '../ssh/host-program.ts';
 import { LocalTransport } from '../ssh/local.ts';
 import { openBoxes, type Boxes } from '../ssh/open-box.ts';
@@ -25,7 +26,14 @@ export interface SourceArgs {
   readonly files: boolean;
 }
 
-export async function captureOf(args: SourceArgs, io: CliIo): Promise<{ capture: Capture; config: Config }> {
+export interface Source {
+  readonly capture: Capture;
+  readonly config: Config;
+  /** Where the file held a table of `free` in the place of a capture. */
+  readonly pasted?: PastedFree;
+}
+
+export async function captureOf(args: SourceArgs, io: CliIo): Promise<Source> {
   const config = loadConfig({ cwd: io.cwd, env: io.env, file: args.file });
   if (args.local) {
     if (args.positionals.length > 0) {
@@ -38,8 +46,12 @@ export async function captureOf(args: SourceArgs, io: CliIo): Promise<{ capture:
     args.files ? 'a file, a host or --local' : 'a host or --local',
     args.usage,
   );
-  if (args.files && (await isFile(said, io.cwd)))
-    return { capture: parseCapture(await readTextFile(said, io.cwd)), config };
+  if (args.files && (await isFile(said, io.cwd))) {
+    const text = await readTextFile(said, io.cwd);
+    const pasted = readPastedFree(text);
+    if (pasted === null) return { capture: parseCapture(text), config };
+    return { capture: captureOfNothing(new Date(systemClock.now()).toISOString()), config, pasted };
+  }
   if (args.files && /[/\\]|\.json$/.test(said)) {
     throw new ReclaimError('file_unreadable', `There is no file ${said}, so nothing was diagnosed. Check the path.`);
   }

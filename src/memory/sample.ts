@@ -1,6 +1,6 @@
 /** One measurement of the memory of a box, cheap enough to take between steps, and when it may be taken. */
 import { account, type MemoryClass } from './accounting.ts';
-import type { Capture, Memory } from './contract.ts';
+import type { Capture, Memory, Step } from './contract.ts';
 import { commandText } from './blob.ts';
 import { readFacts } from './facts.ts';
 import { inferFormula, memoryBy, parseFreeOutput, type FreeFormula } from './free.ts';
@@ -17,6 +17,8 @@ export interface MemorySample {
   readonly availableKiB: number;
   /** Sums to MemTotal; holds the whole size of the ARC's unnamed part as `zfs_arc`. */
   readonly classes: Readonly<Partial<Record<MemoryClass, number>>>;
+  /** How often page cache was dropped since boot, by whomever; null where the kernel does not count it. */
+  readonly cacheDrops: number | null;
 }
 
 /**
@@ -37,7 +39,19 @@ export function memorySample(capture: Capture, formula?: FreeFormula): MemorySam
     freeKiB: memory.freeKiB + perCpuFreeKiB,
     availableKiB: memory.availableKiB + perCpuFreeKiB,
     classes,
+    cacheDrops: facts.vmstat.get('drop_pagecache') ?? null,
   };
+}
+
+/**
+ * Said of a step in which caches were dropped more often than the step itself did (a cron job in the same minute): then
+ * the figures do not tell whose change it was. Null otherwise.
+ */
+export function droppedByOthers(before: MemorySample, after: MemorySample, step: Step): string | null {
+  if (before.cacheDrops === null || after.cacheDrops === null) return null;
+  const ours = step.action === 'drop_caches' && step.targets.some(({ level }) => level !== 2) ? 1 : 0;
+  if (after.cacheDrops - before.cacheDrops <= ours) return null;
+  return 'Somebody else dropped caches on this box during the step, so the change in free and cache may be theirs.';
 }
 
 /** A memory that moved less than this over three readings has come to rest. */

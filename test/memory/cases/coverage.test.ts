@@ -17,9 +17,7 @@ const leftOut: Record<string, { why: string; shownBy?: string }> = {
     why: 'about a sudoers line for tee; ours is a line for the installed helper',
     shownBy: 'test/host/give-back.test.ts',
   },
-  E10: {
-    why: 'a cron job that drops caches in the same minute cannot be told from us by any figure but drop_pagecache',
-  },
+  E10: { why: 'about a cron job that drops caches while we act', shownBy: 'test/act.test.ts' },
   F21: { why: 'about what Slack makes of names', shownBy: 'test/slack/cards.test.ts' },
   F22: { why: 'about noise around the frames of the host program', shownBy: 'test/ssh/frames.test.ts' },
   F24: { why: 'about login shells other than sh', shownBy: 'test/ssh/exec.test.ts' },
