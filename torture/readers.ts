@@ -22,7 +22,7 @@ import { receiptOf, verifyReceipt } from '../src/requests/receipt.ts';
 import { totalsOf } from '../src/requests/totals.ts';
 import { isOpen } from '../src/requests/state.ts';
 import { parseCommand } from '../src/slack/command-text.ts';
-import { readMemory } from '../src/slack/blocks/modals.ts';
+import { readMemory } from '../src/slack/blocks/dialog-memory.ts';
 import { readFrames } from '../src/ssh/frames.ts';
 import { captureFrom } from '../src/ssh/capture.ts';
 import { judgeKey, parseKnownHosts, recordOf } from '../src/ssh/known-hosts.ts';
@@ -224,7 +224,7 @@ export const readers: readonly Reader[] = [
     name: 'dialog memories',
     batch: 300,
     isJson: true,
-    good: ['{"id":"r1","channel":"C1","page":0,"unticked":[]}'],
+    good: ['{"id":"r1","channel":"C1","digest":"ab","page":0,"group":1,"turn":2,"off":"0-79 81"}'],
     read: (t) => void readMemory(t),
   },
   { name: 'reclaim.yaml', batch: 4, isJson: false, good: [fixture('reclaim.example.yaml')], read: readConfig },

@@ -5,16 +5,9 @@ import { ReclaimError } from '../errors.ts';
 import { targetKey } from '../memory/story.ts';
 import type { Person, RequestRecord } from '../requests/types.ts';
 import { actionIds, digestOfBlockId } from './blocks/card.ts';
-import {
-  breakGlassModal,
-  chooseModal,
-  denyModal,
-  pageActionIds,
-  readMemory,
-  untickedAfter,
-  fitsMemory,
-  type ModalMemory,
-} from './blocks/modals.ts';
+import { chooseModal, pageActionIds, turned, untickedAfter } from './blocks/chooser.ts';
+import { fitsMemory, freshMemory, readMemory, type ModalMemory } from './blocks/dialog-memory.ts';
+import { breakGlassModal, denyModal, sayingModal } from './blocks/modals.ts';
 import { isFinal } from './blocks/words.ts';
 import { acknowledge, answering, isFirst, personOf, type Surface, type Whisper } from './surface.ts';
 
@@ -164,7 +157,7 @@ function openable(record: RequestRecord): NonNullable<RequestRecord['plan']> {
 
 /** The dialog is bound to the plan that was on the card; a newer one refuses its submission. */
 function memoryOf({ record, digest }: Click): ModalMemory {
-  return { id: record.id, channel: record.channel ?? '', digest: digest ?? record.digest ?? '', page: 0, off: [] };
+  return freshMemory({ id: record.id, channel: record.channel ?? '', digest: digest ?? record.digest ?? '' });
 }
 
 export async function openView(surface: Surface, triggerId: string, view: ModalView): Promise<void> {
@@ -178,31 +171,37 @@ export async function openView(surface: Surface, triggerId: string, view: ModalV
   }
 }
 
+const tooManyTicks =
+  'so many single ticks were taken out that the next page would forget some. Untick whole groups instead, or deny.';
+
+function pageAfter(
+  record: RequestRecord | null,
+  memory: ModalMemory,
+  actionId: string,
+  values: Parameters<typeof untickedAfter>[3],
+): ModalView {
+  const plan = record?.plan ?? null;
+  if (record === null || plan === null || record.state !== 'pending' || record.digest !== memory.digest)
+    return sayingModal('Not done', 'The request has changed or ended meanwhile. Nothing was done. See its card.');
+  const wanted = turned(memory, actionId, untickedAfter(record, plan, memory, values));
+  return fitsMemory(wanted) ? chooseModal(record, plan, wanted) : chooseModal(record, plan, memory, tooManyTicks);
+}
+
 /** Turning pages in the choose dialog: the ticks of the page on screen are kept before the next one is shown. */
 function registerPages(app: App, surface: Surface): void {
-  for (const [actionId, by] of [
-    [pageActionIds.next, 1],
-    [pageActionIds.previous, -1],
-  ] as const) {
-    app.action<ClickBody>(actionId, async ({ ack, body }) => {
-      await acknowledge(surface, () => ack());
-      const { view } = body;
-      const memory = view === undefined ? null : readMemory(view.private_metadata);
-      if (view === undefined || memory === null) return;
+  const { next, previous, back, open } = pageActionIds;
+  const anyOf = new RegExp(`^(?:${next}|${previous}|${back}|${open}\\.\\d+)$`);
+  app.action<ClickBody>(anyOf, async ({ ack, body, action }) => {
+    await acknowledge(surface, () => ack());
+    const { view } = body;
+    const memory = view === undefined ? null : readMemory(view.private_metadata);
+    if (view === undefined || memory === null) return;
+    try {
       const record = await surface.deps.store.get(memory.id);
-      if (record?.plan === undefined || record.plan === null || record.digest !== memory.digest) return;
-      const off = untickedAfter(record.plan, memory, view.state.values);
-      const turned = { ...memory, page: memory.page + by, off };
-      const next = fitsMemory(turned) ? turned : memory;
-      try {
-        await surface.client.views.update({
-          view_id: view.id,
-          hash: view.hash,
-          view: chooseModal(record, record.plan, next),
-        });
-      } catch (error) {
-        surface.deps.log.warn({ err: error }, 'a page of the dialog could not be shown');
-      }
-    });
-  }
+      const modal = pageAfter(record, memory, action.action_id, view.state.values);
+      await surface.client.views.update({ view_id: view.id, hash: view.hash, view: modal });
+    } catch (error) {
+      surface.deps.log.warn({ err: error }, 'a page of the dialog could not be shown');
+    }
+  });
 }

@@ -1,33 +1,24 @@
 /** Submitted dialogs. A refusal is shown in the dialog itself, where the person is looking. */
 import type { AckFn, App, ViewResponseAction, ViewSubmitAction } from '@slack/bolt';
-import type { KnownBlock } from '@slack/types';
 import { z } from 'zod';
 import { findHost } from '../config/hosts.ts';
 import { asReclaimError, ReclaimError } from '../errors.ts';
 import type { Decision } from '../requests/service.ts';
-import { callbackIds, lookAtModal, readMemory, tickable, untickedAfter, type ModalMemory } from './blocks/modals.ts';
-import { plain, sentence } from './blocks/elements.ts';
+import { tickable, untickedAfter } from './blocks/chooser.ts';
+import { callbackIds, readMemory, type ModalMemory } from './blocks/dialog-memory.ts';
+import { lookAtModal, sayingModal } from './blocks/modals.ts';
 import { openView } from './actions.ts';
 import { checkChannel } from './channels.ts';
 import { askFor } from './commands.ts';
 import { words } from './command-text.ts';
 import { acknowledge, isFirst, personOf, type Surface } from './surface.ts';
-import { limits } from './text.ts';
 
 type Ack = AckFn<ViewResponseAction>;
 
-function saying(title: string, text: string): ViewResponseAction {
-  const blocks: KnownBlock[] = [sentence(text)];
-  return {
-    response_action: 'update',
-    view: {
-      type: 'modal',
-      title: plain(title, limits.viewTitleChars),
-      close: plain('Close', limits.viewTitleChars),
-      blocks,
-    },
-  };
-}
+const saying = (title: string, text: string): ViewResponseAction => ({
+  response_action: 'update',
+  view: sayingModal(title, text),
+});
 
 /** Slack waits three seconds for the answer of a dialog: what takes longer is finished behind a plain sentence. */
 const patienceMs = 2300;
@@ -93,7 +84,7 @@ async function withoutUnticked(surface: Surface, body: ViewSubmitAction, memory:
   // A different plan is refused by its digest; positions mean nothing in it.
   if (record.plan === null || record.digest !== memory.digest) return decision;
   const all = tickable(record.plan);
-  const off = untickedAfter(record.plan, memory, body.view.state.values);
+  const off = untickedAfter(record, record.plan, memory, body.view.state.values);
   if (off.length === all.length) {
     throw new ReclaimError(
       'usage',

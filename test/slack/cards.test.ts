@@ -3,15 +3,8 @@ import fc from 'fast-check';
 import { describe, expect, it } from 'vitest';
 import type { RequestRecord } from '../../src/requests/types.ts';
 import { decideBlockId, digestOfBlockId, renderCard } from '../../src/slack/blocks/card.ts';
-import {
-  breakGlassModal,
-  chooseModal,
-  denyModal,
-  lookAtModal,
-  pagesOf,
-  tickable,
-  untickedAfter,
-} from '../../src/slack/blocks/modals.ts';
+import { freshMemory } from '../../src/slack/blocks/dialog-memory.ts';
+import { breakGlassModal, denyModal, lookAtModal } from '../../src/slack/blocks/modals.ts';
 import { renderView } from '../../src/slack/blocks/render.ts';
 import { isFinal } from '../../src/slack/blocks/words.ts';
 import type { Sample } from '../../src/alerts/watch/sample.ts';
@@ -159,29 +152,7 @@ describe('thread messages', () => {
 });
 
 describe('dialogs', () => {
-  const memory = { id: 'r0123456789ab', channel: 'C0GPU', digest: 'e'.repeat(64), page: 0, off: [] };
-
-  it.each([1, 6, 79, 80, 81, 250])('a choice among %i processes is valid on every page', (count) => {
-    const record = pending(count);
-    const plan = record.plan!;
-    const seen = new Set<string>();
-    for (let page = 0; page < pagesOf(plan); page += 1) {
-      const view = chooseModal(record, plan, { ...memory, page });
-      expect(viewFaults(view)).toEqual([]);
-      for (const [, value] of JSON.stringify(view.blocks).matchAll(/"value":"(\d+)"/g)) seen.add(value!);
-    }
-    expect(seen.size).toBe(tickable(plan).length);
-  });
-
-  it('remembers what was unticked on other pages', () => {
-    const plan = pending(100).plan!;
-    const ticked = [...Array(80).keys()].filter((p) => p !== 7).map((p) => ({ value: String(p) }));
-    const first = untickedAfter(plan, memory, { b: { ticks: { selected_options: ticked } } });
-    expect(first).toEqual([7]);
-    const rest = [...Array(21).keys()].map((i) => ({ value: String(80 + i) })).slice(1);
-    const both = untickedAfter(plan, { ...memory, page: 1, off: first }, { b: { ticks: { selected_options: rest } } });
-    expect(both).toEqual([7, 80]);
-  });
+  const memory = freshMemory({ id: 'r0123456789ab', channel: 'C0GPU', digest: 'e'.repeat(64) });
 
   it('are valid: deny, break-glass, look at a box', () => {
     const record = pending();

@@ -166,38 +166,54 @@ describe('decisions', () => {
     expect((await recordNow())?.state).toBe('denied');
   });
 
-  it('keeps the ticks of every page of a plan of more than a hundred', async () => {
-    await waiting({ required: 1 }, 120);
-    const card = await cardSays('"reclaim_choose"');
-    const view = await modalAfter(sam, card, 'Choose');
-    await office.slack.actAs(sam).click(view, 'reclaim_page_next');
-    const second = await office.slack.waitFor('the second page', () => {
-      const now = office.slack.actAs(sam).modal();
-      return whole(now).includes('ticks.1.80') && now;
+  /** Presses a button of the dialog and waits for what it turns into. */
+  async function turn(person: string, view: View, button: string, shows: string): Promise<View> {
+    await office.slack.actAs(person).click(view, button);
+    return await office.slack.waitFor(`the page with ${shows}`, () => {
+      const now = office.slack.actAs(person).modal();
+      return whole(now).includes(shows) && now;
     });
+  }
+  const approvedBy = (person: string) =>
+    expect.poll(async () => (await recordNow())?.votes.map((v) => v.person), { timeout: 10_000 }).toEqual([person]);
+
+  it('approves all of a plan of more than a hundred when nothing is unticked on any page', async () => {
+    await waiting({ required: 1 }, 120);
+    const groups = await modalAfter(sam, await cardSays('"reclaim_choose"'), 'Choose');
+    const first = await turn(sam, groups, '2. One by one (80)', '1 to 10 of 80');
+    const second = await turn(sam, first, 'Next page', '71 to 80 of 80');
     await office.slack.actAs(sam).submit(second);
-    await expect.poll(async () => (await recordNow())?.votes.map((v) => v.person)).toEqual([sam]);
+    await approvedBy(sam);
     expect((await recordNow())?.plan?.steps[0]?.targets).toHaveLength(120);
   });
 
-  it('approves exactly what stayed ticked, over every page', async () => {
+  it('approves exactly what stayed ticked: a whole group, single processes, another step', async () => {
     await waiting({ required: 1 }, 120);
-    const view = await modalAfter(sam, await cardSays('"reclaim_choose"'), 'Choose');
+    const groups = await modalAfter(sam, await cardSays('"reclaim_choose"'), 'Choose');
     const person = office.slack.actAs(sam);
-    // The first group of ten without its second and fourth process.
-    await person.choose(view, 'ticks.0', ['0', '2', '4', '5', '6', '7', '8', '9']);
-    await person.click(view, 'reclaim_page_next');
-    const second = await office.slack.waitFor('the second page', () => {
-      const now = person.modal();
-      return whole(now).includes('ticks.1.80') && now;
-    });
-    // The dropping of caches, the last of all.
-    await person.submit(second, { 'ticks.120': [] });
-    await expect.poll(async () => (await recordNow())?.votes.map((v) => v.person), { timeout: 10_000 }).toEqual([sam]);
+    // Every third process is bob's: positions 1, 2, 4, 5, … are ann's, and 4 is unticked one by one.
+    const ann = await turn(sam, groups, '2. One by one (80)', '1 to 10 of 80');
+    await person.choose(ann, 'ticks.1', ['1', '2', '5', '7', '8', '10', '11', '13', '14']);
+    const later = await turn(sam, ann, 'Next page', '71 to 80 of 80');
+    const again = await turn(sam, later, 'Back to the groups', '79 of 80');
+    // All of bob's, and the dropping of caches, the last of all.
+    await person.submit(again, { 'ticks.0': ['g1'] });
+    await approvedBy(sam);
     const { plan } = (await recordNow())!;
-    const expected = pending(120).plan!.steps[0]!.targets.filter((_, i) => i !== 1 && i !== 3);
+    const expected = pending(120).plan!.steps[0]!.targets.filter((_, i) => i % 3 !== 0 && i !== 4);
     expect(plan?.steps.map((step) => step.action)).toEqual(['kill']);
     expect(plan?.steps[0]?.targets).toEqual(expected);
+  });
+
+  it('says in the dialog that the plan has changed meanwhile, when a page is turned and when it is submitted', async () => {
+    await waiting({ required: 1 }, 120);
+    const card = await cardSays('"reclaim_choose"');
+    const groups = await modalAfter(sam, card, 'Choose');
+    const said = await privately(priya, () => office.slack.actAs(priya).click(card, 'Mine, keep it'));
+    expect(said).toContain('(40)');
+    await turn(sam, groups, '1. One by one (40)', 'has changed');
+    await office.slack.actAs(sam).close(office.slack.actAs(sam).modal()!);
+    expect((await recordNow())?.votes).toEqual([]);
   });
 
   it('refuses an approval in which nothing is ticked', async () => {

@@ -122,8 +122,10 @@ function blockFaults(block: unknown, at: string): string[] {
       return [...faults, ...textFaults(block.text, 3000, `${at}.text`, ['plain_text', 'mrkdwn'])];
     case 'context':
       return each(10, (e, where) => textFaults(e, 2000, where, ['plain_text', 'mrkdwn']));
-    case 'actions':
-      return each(25, elementFaults);
+    case 'actions': {
+      const ids = elements.map((e) => (isObj(e) ? e.action_id : null));
+      return [...each(25, elementFaults), ...(new Set(ids).size === ids.length ? [] : [`${at}: action ids repeat`])];
+    }
     case 'rich_text':
       return each(1000, richFaults);
     case 'plan':
@@ -170,6 +172,10 @@ export function viewFaults(view: { readonly type: string; readonly blocks: reado
   const titles = view.type === 'modal' ? ['title', 'submit', 'close'].filter((k) => fields[k] !== undefined) : [];
   return [
     ...titles.flatMap((k) => textFaults(fields[k], 24, k)),
+    ...(str(fields.callback_id).length > 255 ? ['callback_id: too long'] : []),
+    ...(fields.submit === undefined && view.blocks.some((b) => isObj(b) && b.type === 'input')
+      ? ['submit: needed beside an input block']
+      : []),
     ...(str(fields.private_metadata).length > 3000 ? ['private_metadata: too long'] : []),
     ...(view.blocks.length > 100 ? [`blocks: ${view.blocks.length}, at most 100`] : []),
     ...idFaults(view.blocks, 'blocks'),

@@ -24,7 +24,7 @@ export function planFitsCard(plan: Plan): boolean {
 }
 
 /** `64 × cc1plus, 12 × nvcc`: the most frequent names first. */
-function namesInWords(processes: readonly ProcessRef[]): string {
+export function namesInWords(processes: readonly ProcessRef[]): string {
   const counts = new Map<string, number>();
   for (const p of processes) counts.set(p.comm, (counts.get(p.comm) ?? 0) + 1);
   const sorted = [...counts].sort((a, b) => b[1] - a[1]);
@@ -33,7 +33,7 @@ function namesInWords(processes: readonly ProcessRef[]): string {
   return [...named, ...(rest > 0 ? [`${rest} more`] : [])].join(', ');
 }
 
-const userOf = (p: ProcessRef): string => p.user ?? (p.uid === null ? 'unknown user' : `uid ${p.uid}`);
+export const userOf = (p: ProcessRef): string => p.user ?? (p.uid === null ? 'unknown user' : `uid ${p.uid}`);
 
 /** What a step does, as one phrase. Holds host text: raw text only. */
 export function stepTitle(step: Step, processes: ReadonlyMap<string, ProcessRef>): string {
