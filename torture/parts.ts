@@ -2,6 +2,7 @@
 import { badInput } from './bad-input.ts';
 import { crash } from './crash.ts';
 import type { Part } from './part.ts';
+import { redis } from './redis.ts';
 import { wrongKills } from './wrong-kills.ts';
 
-export const parts: readonly Part[] = [wrongKills, badInput, crash];
+export const parts: readonly Part[] = [wrongKills, badInput, crash, redis];

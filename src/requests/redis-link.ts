@@ -6,10 +6,20 @@ import { ReclaimError } from '../errors.ts';
 /** Every key begins with it; the hash tag keeps them together in a cluster. */
 export const p = '{reclaim}:';
 
-export const down = (cause: unknown) =>
-  new ReclaimError('store_down', 'Redis does not answer, so nothing was recorded or changed. Try again in a minute.', {
-    cause,
-  });
+export const down = (cause: unknown) => new ReclaimError('store_down', downSentence(cause), { cause });
+
+const notSent = 'Redis does not answer, so nothing was recorded or changed. Try again in a minute.';
+
+/** Only what Redis refused, or was never sent, is known not to be written: an answer that is late or lost says nothing. */
+function downSentence(cause: unknown): string {
+  if (!(cause instanceof Error)) return notSent;
+  if (cause.message.includes('OOM command not allowed')) {
+    return 'Redis is full (maxmemory), so nothing was recorded or changed. Give it more memory, then try again.';
+  }
+  const wasSent = cause.message === 'Command timed out' || cause.name === 'MaxRetriesPerRequestError';
+  if (!wasSent) return notSent;
+  return 'Redis did not answer in time, so it is not certain whether this was recorded. Look again in a minute; what was recorded is not done twice.';
+}
 
 export class RedisLink {
   readonly redis: Redis;
