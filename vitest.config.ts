@@ -10,6 +10,7 @@ const long = [
   'test/alerts/fleet.test.ts',
   'test/alerts/webhook.test.ts',
   'test/demo/situations.test.ts',
+  'test/e2e/cli-run.test.ts',
   'test/e2e/crash.test.ts',
   'test/e2e/incident.test.ts',
   'test/e2e/journeys.test.ts',

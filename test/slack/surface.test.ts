@@ -158,6 +158,20 @@ describe('decisions', () => {
     expect(whole(cardNow())).toContain(`<@${sam}>`);
   });
 
+  it('touches no other request of the channel', async () => {
+    const neighbour = await waiting();
+    const [neighbourId, before] = [`r${n}`, whole(neighbour.blocks)];
+    n += 100;
+    const card = await waiting({ host: host() });
+    const view = await modalAfter(sam, card, 'Deny');
+    await office.slack.actAs(sam).submit(view, { reason: 'not this one' });
+    await cardSays('denied, nothing was done');
+    expect(whole(neighbour.blocks)).toBe(before);
+    expect((await office.store.get(neighbourId))?.state).toBe('pending');
+    await privately(sam, () => office.slack.actAs(sam).click(neighbour, 'Approve', { confirm: true }));
+    expect((await office.store.get(neighbourId))?.votes).toHaveLength(1);
+  });
+
   it('shows the reason of a denial on the card, as plain text', async () => {
     const view = await modalAfter(sam, await waiting(), 'Deny');
     await office.slack.actAs(sam).submit(view, { reason: 'still <!channel> needed' });
