@@ -6,12 +6,14 @@ import type { RunOutput } from './transport.ts';
 const readAgain =
   'What it did is not known. Do not repeat it: look at the box again, its journal and its processes tell what happened.';
 
-/** sudo's own words for "no", and a helper that is not installed. */
+/**
+ * Nothing of ours came back from a command that began with sudo: did sudo say no, or is there none? In any language: its
+ * "no" is status 1 with a sentence, which the host program never ends with before it has begun.
+ */
 export function sudoRefused(output: RunOutput): boolean {
-  if (output.lost || output.timedOut || output.code === 0) return false;
-  return /\bsudo:|sudo: command not found|sudo: not found|not allowed to execute|may not run sudo/.test(
-    toText(output.stderr),
-  );
+  if (output.lost || output.timedOut) return false;
+  const said = toText(output.stderr);
+  return output.code === 1 ? said !== '' : output.code !== 0 && /\bsudo\b/.test(said);
 }
 
 /** First words of stderr, for a sentence. */

@@ -228,7 +228,7 @@ class ProgramBox implements JournaledBox {
     const privileged = this.#options.privilege !== 'none' && !this.#sudoRefused;
     const attempt = await this.#attempt(ask, privileged);
     if (attempt.begun) return checked(this.host, ask, attempt);
-    if (privileged && sudoRefused(attempt.output)) {
+    if (privileged && this.#options.privilege !== 'root' && sudoRefused(attempt.output)) {
       // Looking needs no privilege where the box allows it, nor does ending one's own processes.
       this.#sudoRefused = true;
       return this.#ask(ask);

@@ -116,10 +116,16 @@ describe('privilege', () => {
     expect(transport.asked.map((a) => a.options.privileged)).toEqual([true, false, false]);
   });
 
-  it('knows a refusal of sudo in another language', async () => {
-    const german = () => ({ code: 1, stderr: 'sudo: Ein Passwort ist notwendig\n' });
-    const transport = road([german, memory]);
+  it.each([
+    [1, 'sudo: Ein Passwort ist notwendig\n'],
+    [1, 'Leider darf der Benutzer ana »/bin/sh -s« als root auf box nicht ausführen.\n'],
+    [127, 'zsh:1: command not found: sudo\n'],
+    [127, 'bash: Zeile 1: exec: sudo: Nicht gefunden.\n'],
+  ])('knows a refusal of sudo, or that there is none, in any words (%i, %s)', async (status, stderr) => {
+    const transport = road([() => ({ code: status, stderr }), memory]);
     expect((await box(transport, 'sudo').collect({ scope: 'memory' })).privileged).toBe(false);
+    const root = box(road([() => ({ code: status, stderr })]), 'root').collect({ scope: 'memory' });
+    await expect(root).rejects.toMatchObject({ code: status === 1 ? 'host_program_failed' : 'ssh_no_shell' });
   });
 
   it('sends a helper the request alone, and the login user the program', async () => {
