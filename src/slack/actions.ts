@@ -9,7 +9,7 @@ import { chooseModal, pageActionIds, turned, untickedAfter } from './blocks/choo
 import { fitsMemory, freshMemory, readMemory, type ModalMemory } from './blocks/dialog-memory.ts';
 import { breakGlassModal, denyModal, sayingModal } from './blocks/modals.ts';
 import { isFinal } from './blocks/words.ts';
-import { acknowledge, answering, isFirst, personOf, type Surface, type Whisper } from './surface.ts';
+import { acknowledge, answering, isFirst, personOf, queueWords, type Surface, type Whisper } from './surface.ts';
 
 interface Click {
   readonly record: RequestRecord;
@@ -82,10 +82,11 @@ function onClick(app: App, surface: Surface, actionId: string, work: (click: Cli
   });
 }
 
-const approveWords = (record: RequestRecord, before: RequestRecord): string => {
+const approveWords = (record: RequestRecord, before: RequestRecord, waits: string | null): string => {
   if (record.state === 'pending') {
     return `Your approval of ${before.host} counts. ${record.required} people are needed in all.`;
   }
+  if (waits !== null) return `Approved for ${before.host}. ${waits}`;
   return `Approved for ${before.host}. It starts now, and the card shows every step.`;
 };
 
@@ -101,7 +102,8 @@ export function registerActions(app: App, surface: Surface): void {
     }
     const decision = { id: record.id, person, surface: 'slack', verdict: 'approve', digest } as const;
     const after = await requests.decide(decision, surface.directory);
-    await whisper(approveWords(after, record));
+    const waits = after.state === 'approved' ? await queueWords(surface, `the run on ${after.host}`) : null;
+    await whisper(approveWords(after, record, waits));
   });
 
   onClick(app, surface, actionIds.cancel, async ({ record, person }) => {

@@ -8,7 +8,17 @@ import { nearest } from '../nearest.ts';
 import { checkChannel } from './channels.ts';
 import { commandWords, parseCommand, type Command } from './command-text.ts';
 import { helpText, historyText, hostsText, statusText } from './lists.ts';
-import { acknowledge, answering, isFirst, linked, linkToCard, ownSentence, personOf, type Surface } from './surface.ts';
+import {
+  acknowledge,
+  answering,
+  isFirst,
+  linked,
+  linkToCard,
+  ownSentence,
+  personOf,
+  queueWords,
+  type Surface,
+} from './surface.ts';
 import { mrkdwn, plural, type Piece } from './text.ts';
 import { mustBeMember } from './alert-actions.ts';
 
@@ -168,7 +178,10 @@ export async function askFor(
       channel,
       ...(asked.threadTs === undefined ? {} : { threadTs: asked.threadTs }),
     });
-    if (!existing) return null;
+    if (!existing) {
+      const waits = await queueWords(surface, `the look at ${host}`);
+      return waits === null ? null : ownSentence(waits);
+    }
     const link = linked(await linkToCard(surface, record), 'the open request');
     return `${ownSentence(`${host} already has a request by @${record.requester.id} (${record.state}); nothing new was started:`)} ${link}.`;
   } catch (error) {

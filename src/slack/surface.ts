@@ -63,6 +63,25 @@ export function personOf(id: string, team: string | null | undefined): Person {
   return team === null || team === undefined ? { id } : { id, team };
 }
 
+const queuePatienceMs = 700;
+
+/** A sentence when what was just put up has to wait because the queue does not answer. What was recorded stands. */
+export async function queueWords({ deps }: Surface, what: string): Promise<string | null> {
+  const answered = new AbortController();
+  const late = deps.clock.sleep(queuePatienceMs, answered.signal).then(
+    () => false,
+    () => true,
+  );
+  const asked = deps.queue.ping().then(
+    () => true,
+    () => false,
+  );
+  const answers = await Promise.race([asked, late]);
+  answered.abort(new Error('answered'));
+  if (answers) return null;
+  return `The queue does not answer, so ${what} waits. It is recorded and starts by itself when the queue is back; the card shows it. If this lasts, tell who runs Reclaim.`;
+}
+
 /** `https://…` to the card, or null while it has not been posted. */
 export async function linkToCard({ deps, client }: Surface, record: RequestRecord): Promise<string | null> {
   const card = await deps.store.delivery(deliveryKey(record.id, 'card'));

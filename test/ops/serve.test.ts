@@ -95,6 +95,27 @@ describe.skipIf(!has('redis-server'))('a serving process', { timeout: 120_000 },
     expect(await stranger.end('SIGTERM')).toBe(0);
   });
 
+  it('is not ready within 10 s of a cut Socket Mode connection, says so of the socket, and is ready again when it is back', async () => {
+    const ready = async (): Promise<unknown> => {
+      const answer = await fetch(`${bot.url}/readyz`);
+      return { status: answer.status, said: await answer.json() };
+    };
+    await expect.poll(ready, { timeout: 20_000 }).toMatchObject({ status: 200, said: { ready: true } });
+    slack.sockets.refusing = true;
+    slack.sockets.drop();
+    const socket = expect.stringMatching(/^0 sockets open/) as string;
+    const others = { store: { ok: true }, queue: { ok: true } };
+    await expect.poll(ready, { timeout: 10_000 }).toMatchObject({
+      status: 503,
+      said: { ready: false, checks: { ...others, slack: { ok: false, detail: socket } } },
+    });
+    expect((await fetch(`${bot.url}/healthz`)).status).toBe(200);
+    slack.sockets.refusing = false;
+    await expect.poll(ready, { timeout: 60_000 }).toMatchObject({ status: 200 });
+    const ack = await slack.actAs('U0ANA').command(channel, '/reclaim status');
+    expect(ack.outcome).toBe('acked');
+  });
+
   it('ends in order at SIGTERM, and is gone from the list of processes', async () => {
     expect(await store.processes()).toHaveLength(1);
     expect(await bot.end('SIGTERM')).toBe(0);

@@ -84,7 +84,8 @@ function testQueue(enqueued: string[], broken: Office['broken']): Queue {
     schedule: nothing,
     unschedule: nothing,
     depths: () => Promise.resolve([]),
-    ping: nothing,
+    ping: () =>
+      broken.queue ? Promise.reject(new ReclaimError('queue_down', 'The queue does not answer.')) : Promise.resolve(),
     close: nothing,
   };
 }

@@ -131,11 +131,16 @@ describe('refusals', () => {
     expect(said).toMatch(/store does not answer.*Try again/);
   });
 
-  it('do not lose a command while the queue is down: the request stands and its card says so', async () => {
+  it('do not lose a command or an approval while the queue is down: what was recorded stands, and people are told', async () => {
+    const both = pending().plan!;
+    const plan = { ...both, steps: both.steps.filter((step) => step.action === 'drop_caches') };
+    const card = await waiting({ plan, required: 1 });
     office.broken.queue = true;
-    await office.slack.actAs(priya).command(channel, `/reclaim ${host()}`);
-    await office.slack.waitFor('the card', () => cardNow());
-    expect((await office.store.openFor(host()))?.state).toBe('draft');
+    const clicked = await privately(sam, () => office.slack.actAs(sam).click(card, 'Approve', { confirm: true }));
+    expect(clicked).toMatch(/Approved for .*queue does not answer.*starts by itself/);
+    expect((await recordNow())?.state).toBe('approved');
+    expect(await command('box-37')).toMatch(/queue does not answer, so the look at box-37 waits.*starts by itself/);
+    expect((await office.store.openFor('box-37'))?.state).toBe('draft');
   });
 
   it('show a box that could not be reached on its card', async () => {
