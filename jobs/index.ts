@@ -38,7 +38,10 @@ export function alertJobs(queue: Queue): AlertJobs {
   return {
     received: (received, id) => queue.enqueue(alertJob, received, { id }),
     recheck: (check, delayMs) =>
-      queue.enqueue(recheckJob, check, { id: `recheck-${check.id}-${check.request}-${check.minutes}`, delayMs }),
+      queue.enqueue(recheckJob, check, {
+        id: `recheck-${check.id}-${check.request}-${Math.round(check.minutes * 60)}s`,
+        delayMs,
+      }),
     sweepHost: (sweep, host) => queue.enqueue(fleetJob, { sweep, host }, { id: `fleet-${sweep}-${host}` }),
   };
 }

@@ -2,7 +2,7 @@
 import type { RequestRecord } from '../requests/types.ts';
 import { alertRequester } from '../requests/types.ts';
 import { follow } from './incident/follow.ts';
-import { checkMinutes, closeByClock, isOver } from './incident/state.ts';
+import { closeByClock, isOver } from './incident/state.ts';
 import type { IncidentParts } from './incidents.ts';
 import { incidentSettings } from './settings.ts';
 import { silenceOf } from './silences.ts';
@@ -32,7 +32,7 @@ export async function attendIncident(
     const followed = record === null ? null : follow(current, record, seen);
     return followed ?? closeByClock(current, settings, nowMs);
   });
-  if (after !== null) await checkAgain(parts, after);
+  if (after !== null) await measureAgain(parts, after, settings.measureAgainMinutes);
   return after;
 }
 
@@ -51,10 +51,14 @@ async function requestOf(parts: IncidentParts, incident: Incident): Promise<Requ
 }
 
 /** Puts up the measurements after a reclaim. Also what got lost on the way to the queue, because the ids are fixed. */
-async function checkAgain(parts: IncidentParts, { id, reclaim, checks }: Incident): Promise<void> {
+async function measureAgain(
+  parts: IncidentParts,
+  { id, reclaim, checks }: Incident,
+  afterMinutes: readonly number[],
+): Promise<void> {
   if (reclaim === undefined) return;
   const sinceMs = parts.clock.now() - Date.parse(reclaim.at);
-  for (const minutes of checkMinutes) {
+  for (const minutes of afterMinutes) {
     if (checks.some((check) => check.minutes === minutes)) continue;
     const delayMs = Math.max(0, minutes * 60_000 - sinceMs);
     await parts.alertJobs.recheck({ id, request: reclaim.request, minutes }, delayMs).catch((error: unknown) => {

@@ -7,5 +7,6 @@ export function incidentSettings({ alerts }: Pick<Config, 'alerts'>): IncidentSe
     availableBelow: alerts.watch?.available_below ?? 8,
     recoverAbove: alerts.watch?.recover_above ?? 15,
     reopenWithinMs: alerts.reopen_within,
+    measureAgainMinutes: alerts.measure_again_after.map((ms) => ms / 60_000),
   };
 }

@@ -105,6 +105,7 @@ const alertsSchema = z.strictObject({
   channel: slackChannel.optional(),
   channels_to_read: z.array(slackChannel).default([]),
   reopen_within: durationSchema.prefault('30m'),
+  measure_again_after: z.array(durationSchema).max(6).prefault(['1m', '5m', '15m']),
 });
 
 /** How long what is kept: requests with their diagnosis and messages, and the audit log, which outlives them. */

@@ -15,7 +15,7 @@ import {
 } from '../../src/alerts/incident/state.ts';
 import type { Incident, IncidentState } from '../../src/alerts/topics.ts';
 
-const settings = { availableBelow: 8, recoverAbove: 15, reopenWithinMs: 1_800_000 };
+const settings = { availableBelow: 8, recoverAbove: 15, reopenWithinMs: 1_800_000, measureAgainMinutes: [1, 5, 15] };
 const start = Date.parse('2026-11-30T20:00:00Z');
 const alert = (fingerprint: string) => ({ fingerprint, title: 'Low', source: 'alertmanager' as const });
 const opened = () => openIncident('i1', 'box', 'C1', alert('a'), { nowMs: start }).topic;

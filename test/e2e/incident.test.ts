@@ -1,6 +1,7 @@
 /**
  * A real memory hog on this machine under the watcher: the incident opens, the diagnosis names the hog, people approve, its
- * memory comes back, the incident ends. All of it in one thread. Only Slack is a stand-in.
+ * memory comes back, the incident ends. Measured again later, the box is short once more, and it goes on. All of it in one
+ * thread. Only Slack is a stand-in.
  */
 import { mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
 import { tmpdir, userInfo } from 'node:os';
@@ -30,7 +31,11 @@ function availablePercent(): number {
 
 describe('a memory hog under the watcher', () => {
   const folder = mkdtempSync(join(tmpdir(), 'reclaim-incident-'));
-  let box: Awaited<ReturnType<typeof startDemoBox>>, slack: LocalSlack, server: Server, hog: Leftovers | undefined;
+  let box: Awaited<ReturnType<typeof startDemoBox>>,
+    slack: LocalSlack,
+    server: Server,
+    hog: Leftovers | undefined,
+    second: Leftovers | undefined;
 
   function config(alerts: Record<string, unknown>): Config {
     const yaml = {
@@ -64,6 +69,7 @@ describe('a memory hog under the watcher', () => {
   }, 90_000);
   afterAll(async () => {
     await hog?.dispose();
+    await second?.dispose();
     await server.stop();
     await slack.close();
     await box.close();
@@ -72,7 +78,7 @@ describe('a memory hog under the watcher', () => {
 
   const roots = (): Message[] => slack.messages(channel).filter((m) => m.threadTs === undefined);
 
-  it('opens, names the hog, asks, frees, measures and ends in one thread', async () => {
+  it('opens, names the hog, asks, frees, ends, is measured again, and reopens when it came back, all in one thread', async () => {
     // The bot is up and counts in what is available now; the hog takes some 6 % of 24 GiB from there.
     const share = (hogMiB * 1024 * 100) / Number(/(\d+)/.exec(readFileSync('/proc/meminfo', 'utf8'))?.[1]);
     const present = availablePercent();
@@ -81,7 +87,8 @@ describe('a memory hog under the watcher', () => {
       available_below: `${(present - share * 0.6).toFixed(1)}%`,
       recover_above: `${(present - share * 0.45).toFixed(1)}%`,
     };
-    expect(await server.reload(() => config({ channel, watch }))).toBe('done');
+    const measure_again_after = ['2s', '40s'];
+    expect(await server.reload(() => config({ channel, watch, measure_again_after }))).toBe('done');
     hog = await makeLeftovers({ totalMiB: hogMiB, cacheMiB: 0 });
 
     const root = await slack.waitFor(
@@ -107,6 +114,23 @@ describe('a memory hog under the watcher', () => {
     await slack.waitFor('the end in the thread', () =>
       slack.thread(channel, root.ts).find((m) => m.ts !== root.ts && m.text.includes('recovered')),
     );
+    expect(roots()).toEqual([root]);
+
+    const said = (words: RegExp) =>
+      slack.waitFor(
+        `the thread to say ${words}`,
+        () => slack.thread(channel, root.ts).find((m) => words.test(messageText(m))),
+        {
+          timeoutMs: 60_000,
+        },
+      );
+    await said(/2 s after/);
+    // From here on nobody watches: what is found is found by measuring again.
+    const asleep = { ...watch, every: '1h' };
+    expect(await server.reload(() => config({ channel, watch: asleep, measure_again_after }))).toBe('done');
+    second = await makeLeftovers({ totalMiB: hogMiB, cacheMiB: 0 });
+    await said(/40 s after.*came back|came back.*40 s after/s);
+    await slack.waitFor('the same root to be open again', () => root.text.startsWith(`${host}: memory alert`));
     expect(roots()).toEqual([root]);
   }, 240_000);
 });

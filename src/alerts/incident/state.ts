@@ -24,6 +24,8 @@ export interface IncidentSettings {
   readonly availableBelow: number;
   readonly recoverAbove: number;
   readonly reopenWithinMs: number;
+  /** Measured again so long after a reclaim. */
+  readonly measureAgainMinutes: readonly number[];
 }
 
 export interface IncidentMove {
@@ -37,11 +39,14 @@ const toldAtMost = 20;
 const staleRepeatMs = 10 * 60_000;
 /** An alert nobody repeats or ends for so long is given up. */
 const forgottenMs = 24 * 3_600_000;
-/** Measured again so many minutes after a reclaim. */
-export const checkMinutes = [1, 5, 15] as const;
+/** For a job that is late. */
+const lateMs = 2 * 60_000;
 
 export const shareOf = (figure: Pick<Figure, 'availableKiB' | 'totalKiB'>): number =>
   figure.totalKiB === 0 ? 0 : (figure.availableKiB / figure.totalKiB) * 100;
+
+export const minutesText = (minutes: number): string =>
+  minutes < 1 ? `${Math.round(minutes * 60)} s` : `${Math.round(minutes)} min`;
 
 export const figureText = (figure: Pick<Figure, 'availableKiB' | 'totalKiB'>): string =>
   `${sizeText(figure.availableKiB)} of ${sizeText(figure.totalKiB)} available (${percentOf(figure.availableKiB, figure.totalKiB)} %)`;
@@ -210,7 +215,7 @@ export function checked(
   const patch = {
     ...reopening(incident),
     ...base,
-    reason: `It came back: ${figureText(figure)}, ${check.minutes} min after the reclaim. Looking anew.`,
+    reason: `It came back: ${figureText(figure)}, ${minutesText(check.minutes)} after the reclaim. Looking anew.`,
   };
   const kept = without(incident, 'endedAt', 'request', 'requestState', 'ruleWrong');
   return { topic: next(kept, nowMs, patch), deliver: ['incident', 'incident_after'] };
@@ -232,7 +237,9 @@ export function closeByClock(incident: Incident, settings: IncidentSettings, now
   if (isOver(incident.state) && endedAt !== undefined) {
     const dueMs = Math.max(
       Date.parse(endedAt) + settings.reopenWithinMs,
-      reclaim === undefined ? 0 : Date.parse(reclaim.at) + (checkMinutes[2] + 2) * 60_000,
+      reclaim === undefined
+        ? 0
+        : Date.parse(reclaim.at) + Math.max(0, ...settings.measureAgainMinutes) * 60_000 + lateMs,
     );
     if (nowMs < dueMs) return null;
     return { topic: next(incident, nowMs, { state: 'closed', slot: null }), deliver: ['incident'] };

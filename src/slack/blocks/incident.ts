@@ -1,7 +1,7 @@
 /** An incident in the channel: the root message, edited to the present state, and what is said in its thread. Pure. */
 import type { Button } from '@slack/types';
 import { sizeText } from '../../memory/sizes.ts';
-import { figureText, isOver } from '../../alerts/incident/state.ts';
+import { figureText, isOver, minutesText } from '../../alerts/incident/state.ts';
 import type { Incident } from '../../alerts/topics.ts';
 import type { RequestRecord } from '../../requests/types.ts';
 import { cut, limits, mrkdwn, oneLine, plural, type Piece } from '../text.ts';
@@ -124,7 +124,10 @@ export function incidentRoot(incident: Incident, request: RequestRecord | null):
 export function incidentAfter(incident: Incident): Rendered {
   const { reclaim, checks } = incident;
   if (reclaim === undefined || checks.length === 0) return { kind: 'nothing' };
-  const lines = checks.map((check): Piece[] => [{ bold: `${check.minutes} min after: ` }, checkWords(incident, check)]);
+  const lines = checks.map((check): Piece[] => [
+    { bold: `${minutesText(check.minutes)} after: ` },
+    checkWords(incident, check),
+  ]);
   const pieces: Piece[] = lines.flatMap((line, i): Piece[] => (i === 0 ? line : [' ', ...line]));
   const text = mrkdwn([`${incident.host} after the reclaim. `, ...pieces], limits.fallbackChars);
   return { kind: 'message', message: { text, blocks: [rich([{ list: lines }])] } };
