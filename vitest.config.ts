@@ -21,6 +21,7 @@ const long = [
   'test/ops/serve.test.ts',
   'test/slack/delivery.test.ts',
   'test/slack/sockets.test.ts',
+  'test/ssh/act-lost.test.ts',
   'test/ssh/lost.test.ts',
 ];
 

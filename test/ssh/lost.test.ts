@@ -1,5 +1,5 @@
 /** The connection breaks in the middle of a step, over a real sshd: the box finishes what it began, and is asked about it. */
-import { readdirSync, readFileSync } from 'node:fs';
+import { readFileSync } from 'node:fs';
 import { setTimeout as delay } from 'node:timers/promises';
 import { afterAll, afterEach, beforeAll, describe, expect, it } from 'vitest';
 import { afterLoss, isLost, type Aftermath } from '../../src/aftermath.ts';
@@ -14,42 +14,11 @@ import { systemClock } from '../../src/system-clock.ts';
 import { makeBox } from '../memory/box.ts';
 import { bootId, Crowd, isAlive, startTimeOf, targetOf } from '../host/real-box.ts';
 import { createFixture } from './road-fixture.ts';
-import { haveSshd, isRoot, startSshd, type Sshd } from './sshd.ts';
+import { haveSshd, isRoot, sessionsOf, signalAll, startSshd, type Sshd } from './sshd.ts';
 
 const fixture = createFixture();
 const crowd = new Crowd();
 let sshd: Sshd;
-
-const statOf = (pid: string) => {
-  try {
-    return /^\d+ \((.*)\) \S (\d+) /s.exec(readFileSync(`/proc/${pid}/stat`, 'utf8'));
-  } catch {
-    return null;
-  }
-};
-
-/** The processes of this server's sessions, not of what runs in them. */
-function sessionsOf(server: Sshd): number[] {
-  const children = new Map<number, number[]>();
-  for (const pid of readdirSync('/proc').filter((name) => /^\d+$/.test(name))) {
-    const stat = statOf(pid);
-    if (stat?.[1]?.startsWith('sshd') !== true) continue;
-    const parent = Number(stat[2]);
-    children.set(parent, [...(children.get(parent) ?? []), Number(pid)]);
-  }
-  const below = (pid: number): number[] => (children.get(pid) ?? []).flatMap((child) => [child, ...below(child)]);
-  return below(server.pid);
-}
-
-function signalAll(pids: readonly number[], signal: NodeJS.Signals): void {
-  for (const pid of pids) {
-    try {
-      process.kill(pid, signal);
-    } catch {
-      // It ended with another of them.
-    }
-  }
-}
 
 const host = () =>
   fixture.host({

@@ -4,7 +4,16 @@
  */
 import { execFileSync, spawn, spawnSync, type ChildProcess } from 'node:child_process';
 import { randomBytes } from 'node:crypto';
-import { chmodSync, existsSync, mkdirSync, mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
+import {
+  chmodSync,
+  existsSync,
+  mkdirSync,
+  mkdtempSync,
+  readdirSync,
+  readFileSync,
+  rmSync,
+  writeFileSync,
+} from 'node:fs';
 import { connect, createServer, type AddressInfo } from 'node:net';
 import { tmpdir, userInfo } from 'node:os';
 import { join } from 'node:path';
@@ -136,6 +145,37 @@ async function stopSshd(child: ChildProcess, dir: string): Promise<void> {
     await gone;
   }
   rmSync(dir, { recursive: true, force: true });
+}
+
+const statOf = (pid: string) => {
+  try {
+    return /^\d+ \((.*)\) \S (\d+) /s.exec(readFileSync(`/proc/${pid}/stat`, 'utf8'));
+  } catch {
+    return null;
+  }
+};
+
+/** The processes of this server's sessions, not of what runs in them. */
+export function sessionsOf(server: Sshd): number[] {
+  const children = new Map<number, number[]>();
+  for (const pid of readdirSync('/proc').filter((name) => /^\d+$/.test(name))) {
+    const stat = statOf(pid);
+    if (stat?.[1]?.startsWith('sshd') !== true) continue;
+    const parent = Number(stat[2]);
+    children.set(parent, [...(children.get(parent) ?? []), Number(pid)]);
+  }
+  const below = (pid: number): number[] => (children.get(pid) ?? []).flatMap((child) => [child, ...below(child)]);
+  return below(server.pid);
+}
+
+export function signalAll(pids: readonly number[], signal: NodeJS.Signals): void {
+  for (const pid of pids) {
+    try {
+      process.kill(pid, signal);
+    } catch {
+      // It ended with another of them.
+    }
+  }
 }
 
 /** Resolves when something accepts on the port and the ssh banner came. */
