@@ -100,19 +100,20 @@ async function silenceHost(
   return mrkdwn([`Alerts of ${host} are silent until `, until, `. They are counted, not posted.`]);
 }
 
+/** The first word may be a mistyped command as well as a host: `histroy gpu-box-3`. */
+function firstHost({ deps }: Surface, said: string): string {
+  try {
+    return findHost(deps.config, said).name;
+  } catch (error) {
+    const word = nearest(said, commandWords);
+    if (word === null || asReclaimError(error).userText.includes('Did you mean')) throw error;
+    throw new ReclaimError('usage', `There is no host "${said}". Did you mean /reclaim ${word}? Nothing was done.`);
+  }
+}
+
 /** The hosts a command means, in order, each once. A near miss is a question, never a guess. */
 function hostsMeant(surface: Surface, look: Look): string[] {
   const { config } = surface.deps;
-  const [only] = look.hosts;
-  if (look.hosts.length === 1 && look.groups.length === 0 && !look.all && only !== undefined) {
-    try {
-      return [findHost(config, only).name];
-    } catch (error) {
-      const word = nearest(only, commandWords);
-      if (word === null || asReclaimError(error).userText.includes('Did you mean')) throw error;
-      throw new ReclaimError('usage', `There is no host "${only}". Did you mean /reclaim ${word}? Nothing was done.`);
-    }
-  }
   const known = [...config.hosts.values()];
   const grouped = look.groups.flatMap((group) => {
     const members = known.filter((h) => h.groups.some((g) => g.toLowerCase() === group.toLowerCase()));
@@ -123,7 +124,7 @@ function hostsMeant(surface: Surface, look: Look): string[] {
       `No host is in a group "${group}", so nothing was looked at.${near === null ? '' : ` Did you mean @${near}?`}`,
     );
   });
-  const named = look.hosts.map((said) => findHost(config, said).name);
+  const named = look.hosts.map((said, i) => (i === 0 ? firstHost(surface, said) : findHost(config, said).name));
   return [...new Set([...named, ...grouped, ...(look.all ? known.map((h) => h.name) : [])])];
 }
 

@@ -84,6 +84,7 @@ describe('refusals', () => {
   it.each([
     ['an unknown host', 'bxo-3', channel, /no host.*bxo-3.*Did you mean box-3/is],
     ['a mistyped word', 'hlep', channel, /Did you mean \/reclaim help/],
+    ['a mistyped word before a host', 'histroy box-39', channel, /Did you mean \/reclaim history/],
     ['a group nobody is in', '@trian', channel, /Did you mean @train/],
     ['a channel the bot is not in', 'box-39', 'C0ELSE', /not in this channel.*\/invite/],
     ['a private channel the bot is not in', 'box-39', 'C0PRIV', /cannot see this conversation.*\/invite/],
