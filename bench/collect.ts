@@ -59,7 +59,7 @@ function summary(costs: readonly Cost[]): Cost {
   };
 }
 
-/** Files of some weight in /dev/shm, so that collect has to look for who holds them in every process. */
+/** Files in /dev/shm that nobody holds, heavy enough to be proposed for removal: collect has to be sure of it. */
 function shmFiles(count: number): () => void {
   const folder = mkdtempSync('/dev/shm/reclaim-bench-');
   for (let n = 0; n < count; n++) writeFileSync(join(folder, `torch_${n}`), Buffer.alloc(1 << 20));

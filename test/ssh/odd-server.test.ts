@@ -119,6 +119,56 @@ describe('an ssh server that', () => {
     expect(error.userText).toContain('started no command within 0.2 s');
   });
 
+  it('is given four commands at once over one connection; more wait for one of them to end', async () => {
+    let open = 0;
+    let most = 0;
+    let goOn: (() => void)[] = [];
+    onSession = executing((accept) => {
+      const channel = accept();
+      channel.resume();
+      most = Math.max(most, (open += 1));
+      goOn.push(() => {
+        open -= 1;
+        channel.exit(0);
+        channel.end();
+      });
+    });
+    const transport = await fixture.transport(host());
+    const runs = Array.from({ length: 9 }, () => sh(transport, 'true'));
+    for (let done = 0; done < 9;) {
+      await expect.poll(() => goOn.length).toBe(Math.min(4, 9 - done));
+      done += goOn.length;
+      const now = goOn;
+      goOn = [];
+      for (const end of now) end();
+    }
+    expect((await Promise.all(runs)).every((output) => output.code === 0)).toBe(true);
+    expect([most, logins]).toEqual([4, 1]);
+  });
+
+  it('hangs up on everybody: no more than a few logins are under way at once, and each comes to an end', async () => {
+    let open = 0;
+    let most = 0;
+    const rude = createServer((socket) => {
+      most = Math.max(most, (open += 1));
+      socket
+        .on('error', () => undefined)
+        .once('data', () => {
+          open -= 1;
+          socket.destroy();
+        });
+    });
+    rude.listen(0, '127.0.0.1');
+    await once(rude, 'listening');
+    const { port } = rude.address() as AddressInfo;
+    const hosts = Array.from({ length: 12 }, (_, n) => ({ ...host(), name: `box${n}`, port }));
+    const road = fixture.road(hosts, { limits: { dialsPerAddress: 3, retryMs: 1 } });
+    const ends = await Promise.all(hosts.map(({ name }) => code(road.lease(name))));
+    expect(new Set(ends)).toEqual(new Set(['ssh_closed_early']));
+    expect(most).toBeLessThanOrEqual(3);
+    rude.close();
+  });
+
   it('takes the login and is gone before a shell starts', async () => {
     onSession = (_accept, _reject, connection) => connection.end();
     const error = await refusal(sh(await fixture.transport(host()), 'true'));
