@@ -56,10 +56,10 @@ async function cardOf(host: string, pendingUntilMs: number) {
   return structuredClone(card);
 }
 
+type Card = Awaited<ReturnType<typeof cardOf>>;
+
 /** Everything that is refused with a private sentence, each a few times; answers the slowest of each. */
-async function refusals(): Promise<[string, number][]> {
-  const far = Date.now() + 3_600_000;
-  const [open, late] = [await cardOf('busy', far), await cardOf('late', Date.now() - 1000)];
+async function refusals(open: Card, late: Card): Promise<[string, number][]> {
   const asker = office.slack.actAs(priya);
   const type = (text: string) => () => asker.command(channel, `/reclaim ${text}`);
   const down = (what: 'queue' | 'store', act: () => Promise<unknown>) => async () => {
@@ -94,6 +94,9 @@ const office = await openOffice(systemClock, {
 const stop = new AbortController();
 try {
   await office.startGateway();
+  // Before the hundred cards of the commands, which a channel takes one a second.
+  const open = await cardOf('busy', Date.now() + 3_600_000);
+  const late = await cardOf('late', Date.now() - 1000);
   const text = JSON.stringify(crowdedBox(1000, 'as collected'));
   const workers = [work(text, stop.signal), work(text, stop.signal)];
   const took: number[] = [];
@@ -104,7 +107,7 @@ try {
     if (ack.outcome === 'acked') took.push(ack.tookMs);
   });
   await Promise.all(sent);
-  const told = await refusals();
+  const told = await refusals(open, late);
   stop.abort();
   const diagnoses = (await Promise.all(workers)).reduce((sum, n) => sum + n, 0);
   took.sort((a, b) => a - b);
