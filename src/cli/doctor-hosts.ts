@@ -14,7 +14,7 @@ export async function hostRows(config: Config, io: CliIo): Promise<Row[]> {
     try {
       const box = await boxes.openBox(host.name, { signal: io.signal });
       try {
-        return reachable(host, await box.collect({ scope: 'full', windowSeconds: 0 }));
+        return reachable(host, await box.collect({ scope: 'full', windowSeconds: 1 }));
       } finally {
         await box.close();
       }

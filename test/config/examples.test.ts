@@ -1,4 +1,4 @@
-import { copyFileSync, mkdtempSync, readFileSync } from 'node:fs';
+import { copyFileSync, mkdtempSync, readFileSync, rmSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join, resolve } from 'node:path';
 import { describe, expect, it } from 'vitest';
@@ -16,6 +16,7 @@ describe('the example files', () => {
     copyFileSync(join(root, 'reclaim.example.yaml'), join(dir, 'reclaim.yaml'));
     const config = loadConfig({ cwd: dir, env: {} });
     expect([...config.hosts.keys()]).toEqual(['gpu-box-3', 'bastion']);
+    rmSync(dir, { recursive: true });
   });
 
   it('name every setting of the environment and no other', () => {
