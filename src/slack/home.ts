@@ -77,9 +77,11 @@ function hostBlocks(host: string, { records, days, incidents }: HomeFacts): Know
   const lines: Piece[][] = [];
   if (seen?.diagnosis === undefined) lines.push(['Never looked at.']);
   else {
+    // After a run the figures are those measured at its end, and the verdict of the look before it is history.
+    const isMeasured = seen.run?.report !== undefined;
     lines.push([
-      `${usageBar(seen)}, ${verdictWords[seen.diagnosis.verdict]}, as of `,
-      { at: seen.run?.report === undefined ? (seen.lookedAt ?? seen.updatedAt) : seen.updatedAt, style: 'day_time' },
+      `${usageBar(seen)}, ${isMeasured ? 'measured after a reclaim' : verdictWords[seen.diagnosis.verdict]}, as of `,
+      { at: isMeasured ? seen.updatedAt : (seen.lookedAt ?? seen.updatedAt), style: 'day_time' },
     ]);
   }
   lines.push(...trendLine(days?.get(host) ?? []));

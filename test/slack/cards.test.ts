@@ -194,6 +194,15 @@ describe('a box on the Home tab', () => {
     expect(text.match(/last 24 h/g)).toHaveLength(1);
   });
 
+  it('does not call a box lingering by a look before its reclaim', () => {
+    const [waits, done] = [everyCard['pending']!, everyCard['succeeded']!].map((record) =>
+      JSON.stringify(homeView({ hosts: [record.host], records: [record] })),
+    );
+    expect(waits).toContain('something is lingering');
+    expect(done).not.toContain('something is lingering');
+    expect(done).toMatch(/measured after a reclaim, as of .*Last reclaim/);
+  });
+
   it('stays valid with a full day of readings on every box of a page', () => {
     const hosts = Array.from({ length: 40 }, (_, i) => `gpu-box-${i}`);
     const day = Array.from({ length: 1440 }, (_, i) => reading((1439 - i) / 60, i % 390));
