@@ -100,6 +100,7 @@ async function start(up: Up, stops: (() => Promise<void>)[]): Promise<number> {
     );
     await scheduleJobs(deps.queue, deps.config);
   }
+  await showQueue(config, stops);
   const presence = presenceOf(up);
   stops.push(() => presence.stop());
   up.presence = presence;
@@ -111,6 +112,16 @@ async function start(up: Up, stops: (() => Promise<void>)[]): Promise<number> {
   const deployment = await deps.store.deployment();
   meters.replace('reclaim_build_info', [[{ release: release(), node: process.versions.node, role, deployment }, 1]]);
   return http.port;
+}
+
+async function showQueue({ env, queueUrl }: Config, stops: (() => Promise<void>)[]): Promise<void> {
+  if (env.QUEUE_VIEW_PORT === undefined) return;
+  const { startQueueView } = await import('./queue/view.ts');
+  const view = await startQueueView({
+    ...{ queueUrl, jobs: jobs.map((job) => job.name) },
+    ...{ host: env.QUEUE_VIEW_HOST, port: env.QUEUE_VIEW_PORT, token: env.QUEUE_VIEW_TOKEN },
+  });
+  stops.push(() => view.close());
 }
 
 function presenceOf(up: Up): Presence {

@@ -41,7 +41,7 @@ interface Closable {
   close(): Promise<void>;
 }
 
-const queueName = (job: string) => `reclaim-${job}`;
+export const queueName = (job: string) => `reclaim-${job}`;
 const jobIdPattern = /^(?!\d+$)[^:]+$/;
 
 const down = (cause: unknown) =>
