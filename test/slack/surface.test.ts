@@ -167,7 +167,7 @@ describe('decisions', () => {
   it('touches no other request of the channel', async () => {
     const neighbour = await waiting();
     const [neighbourId, before] = [`r${n}`, whole(neighbour.blocks)];
-    n += 100;
+    n += 1;
     const card = await waiting({ host: host() });
     const view = await modalAfter(sam, card, 'Deny');
     await office.slack.actAs(sam).submit(view, { reason: 'not this one' });
