@@ -2,6 +2,7 @@
  * Store and queue, picked together by QUEUE_URL: Redis for production, Postgres, or the embedded database in the data
  * folder. The embedded one has a single owner; other commands reach its store through the owner's socket.
  */
+import type { Telemetry } from 'bullmq';
 import type { Logger } from 'pino';
 import type { Clock } from './clock.ts';
 import { ReclaimError } from './errors.ts';
@@ -21,6 +22,7 @@ export interface BackendOptions {
   readonly log: Logger;
   /** Names of the jobs there are, for what is told of the queue. */
   readonly jobs?: readonly string[];
+  readonly telemetry?: Telemetry | undefined;
 }
 
 export interface Backend {
@@ -46,18 +48,18 @@ export function placeOf(queueUrl: string): Place {
 /** What serve and demo run on. Rejects with `store_down`, `store_busy`, `store_schema` or `queue_down`. */
 export async function openBackend(options: BackendOptions): Promise<Backend> {
   const place = placeOf(options.queueUrl);
-  const { clock, log, jobs } = options;
+  const { clock, log, jobs, telemetry } = options;
   if (place.kind === 'pglite') {
     const { pool, store } = await own(place.dir, clock);
-    return backend(store, await openBullQueue({ kind: 'sql', pool }, log, jobs));
+    return backend(store, await openBullQueue({ kind: 'sql', pool }, log, jobs, telemetry));
   }
   if (place.kind === 'redis') {
     const store = await openRedisStore({ url: place.url, clock });
-    return backend(store, await openBullQueue(place, log, jobs));
+    return backend(store, await openBullQueue(place, log, jobs, telemetry));
   }
   const postgres = openPostgresPool(place.url);
   const store = await openSqlStore({ pool: postgres.pool, clock, closePool: () => postgres.close() });
-  return backend(store, await openBullQueue({ kind: 'sql', pool: postgres.pool }, log, jobs));
+  return backend(store, await openBullQueue({ kind: 'sql', pool: postgres.pool }, log, jobs, telemetry));
 }
 
 function backend(store: Store, queue: Queue): Backend {

@@ -9,7 +9,9 @@ import type { Config } from './config/schema.ts';
 import type { Deps } from './deps.ts';
 import { Meters } from './meters.ts';
 import { ReclaimError } from './errors.ts';
+import { release } from './release.ts';
 import { requestService, type RequestServiceOptions } from './requests/service-impl.ts';
+import type { Tracing } from './queue/tracing.ts';
 import type { RequestService } from './requests/service.ts';
 import type { Store } from './requests/store.ts';
 import { openBoxes } from './ssh/open-box.ts';
@@ -41,7 +43,11 @@ export interface Serving {
 export async function compose({ config, instance, log, notices }: Serving): Promise<Composition> {
   const clock = systemClock;
   const meters = new Meters();
-  const backend = await openBackend({ queueUrl: config.queueUrl, clock, log, jobs: jobs.map((job) => job.name) });
+  const tracing = await tracingFor(config, instance);
+  const backend = await openBackend({
+    ...{ queueUrl: config.queueUrl, clock, log, jobs: jobs.map((job) => job.name) },
+    telemetry: tracing?.telemetry,
+  });
   const { store, queue } = backend;
   const open = () => openBoxes({ ...roadSettings(config, clock), log, limits: { idleMs } });
   const boxes = [open()];
@@ -62,8 +68,16 @@ export async function compose({ config, instance, log, notices }: Serving): Prom
     async close(deadlineMs) {
       await backend.close(deadlineMs);
       for (const each of boxes.splice(0)) each.close();
+      await tracing?.close();
     },
   };
+}
+
+async function tracingFor({ env }: Config, instance: string): Promise<Tracing | null> {
+  const endpoint = env.OTEL_EXPORTER_OTLP_ENDPOINT;
+  if (endpoint === undefined) return null;
+  const { startTracing } = await import('./queue/tracing.ts');
+  return startTracing(endpoint, { instance, release: release() });
 }
 
 export interface Records {

@@ -159,6 +159,7 @@ export const envSchema = z.object({
   QUEUE_VIEW_PORT: z.coerce.number().int().min(0).max(65_535).optional(),
   QUEUE_VIEW_HOST: z.string().min(1).default('127.0.0.1'),
   QUEUE_VIEW_TOKEN: z.string().min(16, 'use at least 16 characters').optional(),
+  OTEL_EXPORTER_OTLP_ENDPOINT: z.url().optional(),
   LOG_LEVEL: z.enum(['fatal', 'error', 'warn', 'info', 'debug', 'trace', 'silent']).default('info'),
   RECLAIM_CONFIG: z.string().min(1).optional(),
   RECLAIM_DATA_DIR: z.string().min(1).default('./.reclaim'),

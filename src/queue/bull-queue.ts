@@ -10,6 +10,7 @@ import {
   type PgPool,
   Queue as BullQueue,
   runMigrations,
+  type Telemetry,
   Worker,
 } from 'bullmq';
 import { Redis } from 'ioredis';
@@ -68,15 +69,17 @@ class Bull implements Queue {
   readonly #connection: QueueConnection;
   readonly #log: Logger;
   readonly #jobs: readonly string[];
+  readonly #traced: { telemetry?: Telemetry };
   readonly #producers = new Map<string, Producer>();
   readonly #workers: Closable[] = [];
   readonly #redises: Redis[] = [];
   #producerRedis: Redis | null = null;
 
-  constructor(connection: QueueConnection, log: Logger, jobs: readonly string[]) {
+  constructor(connection: QueueConnection, log: Logger, jobs: readonly string[], telemetry: Telemetry | undefined) {
     this.#connection = connection;
     this.#log = log;
     this.#jobs = jobs;
+    this.#traced = telemetry === undefined ? {} : { telemetry };
   }
 
   #redis(url: string, options: object): Redis {
@@ -113,11 +116,15 @@ class Bull implements Queue {
     let made: Producer;
     if (this.#connection.kind === 'redis') {
       const connection: ConnectionOptions = this.#producing(this.#connection.url);
-      const queue = new BullQueue(queueName(job), { connection, skipWaitingForReady: true });
+      const queue = new BullQueue(queueName(job), { ...this.#traced, connection, skipWaitingForReady: true });
       queue.on('error', onError);
       made = queue;
     } else {
-      const queue = new BullQueue(queueName(job), { connection: this.#connection.pool }, createPostgresBackend);
+      const queue = new BullQueue(
+        queueName(job),
+        { ...this.#traced, connection: this.#connection.pool },
+        createPostgresBackend,
+      );
       queue.on('error', onError);
       made = queue;
     }
@@ -198,6 +205,7 @@ class Bull implements Queue {
     };
     const options = {
       concurrency: job.options.concurrency,
+      ...this.#traced,
       lockDuration: lockMs,
       stalledInterval: stalledCheckMs,
       maxStalledCount: job.options.mutating ? 0 : 1,
@@ -275,6 +283,7 @@ export async function openBullQueue(
   connection: QueueConnection,
   log: Logger,
   jobs: readonly string[] = [],
+  telemetry?: Telemetry,
 ): Promise<Queue> {
   if (connection.kind === 'sql') {
     const client = await connection.pool.connect();
@@ -284,5 +293,5 @@ export async function openBullQueue(
       client.release();
     }
   }
-  return new Bull(connection, log, jobs);
+  return new Bull(connection, log, jobs, telemetry);
 }
