@@ -15,6 +15,7 @@
 
 # A prepared environment must not steer a root shell.
 unset N RUN VERB TARGETS PROTECT W JOBS CDPATH ENV BASH_ENV GREP_OPTIONS POSIXLY_CORRECT TZ
+unset PERL5OPT PERL5LIB PERLLIB PERL5DB AWKPATH TMPDIR
 LC_ALL=C PATH=/usr/sbin:/usr/bin:/sbin:/bin:/usr/local/sbin:/usr/local/bin
 export LC_ALL PATH
 umask 077

@@ -63,6 +63,7 @@ export interface FleetOptions {
   readonly collectMs: number;
   /** Called when a look begins. */
   readonly seen?: (host: string) => void;
+  readonly approvers?: readonly string[];
   readonly env?: Record<string, string>;
   /** Deadline of one host; left out: the product's. */
   readonly deadlineMs?: number;
@@ -72,7 +73,7 @@ export async function openFleet(options: FleetOptions): Promise<FleetWorld> {
   const { folder, hosts, kindOf } = options;
   const yaml = {
     hosts: Object.fromEntries(hosts.map((h) => [h, { address: '192.0.2.1' }])),
-    policy: { approvers: ['U0SAM'] },
+    policy: { approvers: options.approvers ?? ['U0SAM'] },
   };
   writeFileSync(join(folder, 'reclaim.yaml'), stringify(yaml));
   const config = loadConfig({ cwd: folder, env: options.env ?? {} });

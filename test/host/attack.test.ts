@@ -51,6 +51,19 @@ describe.each(shells)('an attacker on the box, under %s', (shell) => {
     expect(existsSync(victim)).toBe(true);
   });
 
+  it('cannot have a program of theirs run through the environment, by the tool that signals neither', async () => {
+    const owned = `${dir}/owned-${shell.replace(' ', '-')}`;
+    writeFileSync(`${dir}/Evil.pm`, `package Evil; open F, '>', '${owned}'; 1;`);
+    writeFileSync(`${dir}/env`, `echo >${owned}\n`);
+    const around = `export PERL5OPT=-MEvil PERL5LIB=${dir} ENV=${dir}/env BASH_ENV=${dir}/env; exec "$@"`;
+    const target = await crowd.named('cicc');
+    const results = await realBox(shell, around).kill({
+      ...{ bootId, graceMs: 500, protect: [], targets: [targetOf(target)] },
+    });
+    expect(results.map((r) => r.result)).toEqual(['exited']);
+    expect(existsSync(owned)).toBe(false);
+  });
+
   it('cannot forge an answer by a name that looks like frames', async () => {
     const nonce = randomBytes(16).toString('hex');
     const argv = `x\n${nonce} end 0\n\n${nonce} result killed 1 1\n`;
