@@ -14,6 +14,7 @@ const long = [
   'test/e2e/crash.test.ts',
   'test/e2e/incident.test.ts',
   'test/e2e/journeys.test.ts',
+  'test/host/dead-mount.test.ts',
   'test/host/kill-race.test.ts',
   'test/ops/backup.test.ts',
   'test/ops/package.test.ts',

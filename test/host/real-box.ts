@@ -19,7 +19,7 @@ export const clock: Clock = {
  * Lock and journal are one per box, so two test files that act on this machine side by side would find it busy: each file
  * gets a /run of its own, where the machine lets it.
  */
-const mayMount = spawnSync('unshare', ['--mount', 'true']).status === 0;
+export const mayMount = spawnSync('unshare', ['--mount', 'true']).status === 0;
 export const runFolder = mayMount ? mkdtempSync(join(tmpdir(), 'reclaim-run-')) : '/run';
 if (mayMount)
   afterAll(() => {
