@@ -9,7 +9,9 @@ import { readListings, type Link, type Listings } from './listings.ts';
 import type { Stat } from './stat.ts';
 import { parseRollup, parseStatus, type Rollup, type Status } from './status.ts';
 import { commandOf, integerOf, textOf } from './text.ts';
-import { withinAnonymous } from './unread.ts';
+import { unreadShare } from './unread.ts';
+import { privateSum } from './words.ts';
+import { sum } from './predict.ts';
 
 /** USER_HZ: 100 on every Linux that runs GPUs. */
 export const ticksPerSecond = 100;
@@ -116,7 +118,7 @@ interface Look {
   readonly cgroupsRead: boolean;
 }
 
-function rowOf(look: Look, first: Stat | null, last: Stat, files: ProcessFiles): Proc {
+function rowOf(look: Look, first: Stat | null, last: Stat, files: ProcessFiles, share = 1): Proc {
   const status = first === null || files.status === undefined ? null : parseStatus(files.status);
   const rollup = files.rollup === undefined ? null : parseRollup(files.rollup);
   const memory = privateOf(status, rollup, last, look.pageKiB);
@@ -151,7 +153,7 @@ function rowOf(look: Look, first: Stat | null, last: Stat, files: ProcessFiles):
     cpuShare: twice ? ticks / (window * ticksPerSecond) : null,
     systemPart: ticks === 0 || !twice ? 0 : ((last.systemTicks ?? 0) - (first.systemTicks ?? 0)) / ticks,
     ageSeconds: age === null || last.startTime === null || age < 0 ? null : age,
-    privateKiB: kernel || zombie ? 0 : memory.kiB,
+    privateKiB: kernel || zombie ? 0 : Math.floor(memory.kiB * share),
     source: memory.source,
     unsharedKiB: unshared === null ? null : Math.min(unshared, memory.kiB),
     shmemKiB: status?.rssShmemKiB ?? 0,
@@ -220,18 +222,29 @@ export function readTable(capture: Capture): ProcessTable {
     pageKiB: (integerOf(commandOf(capture, 'page size').text.trim()) ?? 4096) / 1024,
   };
   const all: Proc[] = [];
+  const unread: (readonly [Stat | null, Stat])[] = [];
   for (const [pid, last] of now) {
     const before = firstLook.get(pid) ?? null;
     const same = before !== null && before.startTime === last.startTime ? before : null;
-    all.push(rowOf(look, same, last, same === null ? {} : (files.get(pid) ?? {})));
+    const details = same === null ? {} : (files.get(pid) ?? {});
+    if (details.status === undefined && details.rollup === undefined) unread.push([same, last]);
+    else all.push(rowOf(look, same, last, details));
   }
   // On a crowded box only the first look names everybody; the second follows those that weigh something. The others are
   // there, as parents and leaders, but not seen. One that had weight and is missing now has ended.
   for (const [pid, stat] of firstLook) {
-    if (!now.has(pid) && files.get(pid)?.status === undefined) all.push(rowOf(look, null, stat, {}));
+    if (!now.has(pid) && files.get(pid)?.status === undefined) unread.push([null, stat]);
+  }
+  const share = unreadShare(
+    capture,
+    privateSum(all),
+    sum(unread, ([, last]) => (last.rssPages ?? 0) * look.pageKiB),
+  );
+  for (const [first, last] of unread) {
+    all.push(rowOf(look, first, last, first === null ? {} : (files.get(last.pid) ?? {}), share));
   }
   all.sort((a, b) => a.pid - b.pid);
-  return indexOf(withinAnonymous(all, capture), look.listings, twoLooks);
+  return indexOf(all, look.listings, twoLooks);
 }
 
 function indexOf(all: readonly Proc[], listings: Listings, twoLooks: boolean): ProcessTable {
