@@ -33,7 +33,9 @@ describe('the reference', () => {
   });
 });
 
-const documents = readdirSync(join(root, 'docs')).map((name) => `docs/${name}`);
+const documents = readdirSync(join(root, 'docs'))
+  .filter((name) => name.endsWith('.md'))
+  .map((name) => `docs/${name}`);
 
 describe.each(['README.md', ...documents])('%s', (path) => {
   it('links only to what exists', () => {
