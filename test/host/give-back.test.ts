@@ -14,6 +14,7 @@ import {
 } from 'node:fs';
 import { afterAll, describe, expect, it } from 'vitest';
 import type { FileTarget } from '../../src/memory/contract.ts';
+import { readHostProgram } from '../../src/ssh/host-program.ts';
 import { Crowd, realBox, shells } from './real-box.ts';
 
 const crowd = new Crowd();
@@ -105,6 +106,22 @@ describe('sync and drop-caches', () => {
     const readOnly = `exec unshare -m sh -c 'mount --bind /proc/sys /proc/sys && mount -o remount,ro,bind /proc/sys && exec "$@"' sh "$@"`;
     const answer = await realBox('dash', readOnly).dropCaches(1);
     expect(answer).toMatchObject({ state: 'skipped', reason: expect.stringContaining('container') as string });
+  });
+
+  it('leaves slab alone where ZFS keeps its cache, and drops page cache there all the same', async () => {
+    // No machine of ours has ZFS, so its file is looked for elsewhere.
+    const arcstats = `${dir}/arcstats`;
+    const program = readHostProgram();
+    expect(program.split('/proc/spl/kstat/zfs/arcstats ]')).toHaveLength(2);
+    const box = realBox('dash', undefined, program.replace('/proc/spl/kstat/zfs/arcstats ]', `${arcstats} ]`));
+    writeFileSync(arcstats, '');
+    expect(await box.dropCaches(2)).toMatchObject({
+      state: 'skipped',
+      reason: expect.stringContaining('ZFS') as string,
+    });
+    expect(await box.dropCaches(1)).toEqual({ state: 'done' });
+    rmSync(arcstats);
+    expect(await box.dropCaches(2)).toEqual({ state: 'done' });
   });
 
   it('is skipped for one who is not root, with the sudoers line that would allow it', async () => {
