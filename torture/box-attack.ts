@@ -1,5 +1,6 @@
 /** Attacks from the box: answers that lie, flood and break off; links and files swapped under remove-files; a planted environment. */
 import { spawn } from 'node:child_process';
+import { once } from 'node:events';
 import { existsSync, mkdirSync, readdirSync, readFileSync, rmSync, statSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { ReclaimError } from '../src/errors.ts';
@@ -58,14 +59,16 @@ export async function swapFiles(arena: Arena, chance: Chance, tally: Tally, brea
   const swap = chance.yes(0.5)
     ? 'while :; do mv d e; ln -s keep d; sleep 0.01; rm d; mv e d; sleep 0.01; done'
     : 'while :; do for f in f0 f1 f2 f3 f4 f5; do mv d/$f e$f; ln -s ../keep/$f d/$f; rm -f d/$f; ln keep/$f d/$f; rm -f d/$f; mv e$f d/$f; done; done';
-  const racer = spawn('sh', ['-c', swap], { cwd: folder, stdio: 'ignore' });
+  const racer = spawn('sh', ['-c', swap], { cwd: folder, stdio: 'ignore', detached: true });
   const results = await arena.box('arena').removeFiles(targets, 0);
-  racer.kill('SIGKILL');
+  // With the command it is at.
+  if (racer.pid !== undefined) process.kill(-racer.pid, 'SIGKILL');
+  if (racer.exitCode === null && racer.signalCode === null) await once(racer, 'exit');
   tally.add('files asked to be removed while they were swapped', results.length);
   tally.add('of them removed', results.filter((r) => r.result === 'removed').length);
   const kept = readdirSync(join(folder, 'keep'));
   if (kept.length !== victims.length) breach(`files elsewhere were removed: ${kept.join()} are left`);
-  rmSync(folder, { recursive: true });
+  rmSync(folder, { recursive: true, maxRetries: 10 });
 }
 
 const planted = [

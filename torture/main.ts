@@ -25,6 +25,8 @@ if (unknown.length > 0 || !Number.isSafeInteger(seed) || seed < 0) {
   process.exit(2);
 }
 
+const form = values.long ? 'long' : 'short';
+
 interface Outcome {
   readonly part: Part;
   readonly counts: Counts;
@@ -39,15 +41,16 @@ const messageSchema = z.union([
 ]);
 
 /** A part may take what its budget says, the round it is in, and its start and end. */
-const graceMs = 120_000;
+const graceMs = 300_000;
 
 function play(part: Part): Promise<Outcome> {
   const startedAt = performance.now();
-  const form = values.long ? 'long' : 'short';
   process.stdout.write(`== ${part.name}: ${part.about} (seed ${seed}, ${form} form)\n`);
   return new Promise((resolve) => {
     const child = fork(new URL('one.ts', import.meta.url), [part.name, String(seed), form], {
       execArgv: ['--import', 'tsx'],
+      // A group of its own, so that whatever it started goes with it.
+      detached: true,
     });
     const breaches: string[] = [];
     let counts: Counts | undefined;
@@ -55,7 +58,7 @@ function play(part: Part): Promise<Outcome> {
     let late = false;
     const breach = (what: string) => {
       breaches.push(what);
-      if (breaches.length <= 20) process.stdout.write(`   BREACH ${what}\n`);
+      if (breaches.length <= 20) process.stdout.write(`   BREACH ${part.name}: ${what}\n`);
     };
     child.on('message', (sent) => {
       const message = messageSchema.parse(sent);
@@ -66,7 +69,8 @@ function play(part: Part): Promise<Outcome> {
     const timer = setTimeout(
       () => {
         late = true;
-        child.kill('SIGKILL');
+        // With all it started.
+        if (child.pid !== undefined) process.kill(-child.pid, 'SIGKILL');
       },
       part[form].seconds * 1000 + graceMs,
     );
@@ -79,10 +83,16 @@ function play(part: Part): Promise<Outcome> {
   });
 }
 
+// Two at a time: most of a part is waiting. The one that waits longest begins.
+const waiting = wanted.values();
 const outcomes: Outcome[] = [];
-for (const part of wanted) outcomes.push(await play(part));
+const lane = async () => {
+  for (const part of waiting) outcomes.push(await play(part));
+};
+await Promise.all([lane(), lane()]);
 
-const lines = outcomes.flatMap(({ part, counts, breaches, seconds }) => [
+const inOrder = wanted.flatMap((part) => outcomes.find((one) => one.part === part) ?? []);
+const lines = inOrder.flatMap(({ part, counts, breaches, seconds }) => [
   `${part.name.padEnd(12)} ${String(breaches.length).padStart(8)} breaches   ${seconds.toFixed(0)} s`,
   ...Object.entries(counts).map(([name, n]) => `${' '.repeat(12)} ${String(n).padStart(8)} ${name}`),
 ]);

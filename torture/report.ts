@@ -13,6 +13,10 @@ export async function bringToCount(part: Part, seed: number, budget: Budget): Pr
   process.on('unhandledRejection', (reason) => {
     void send({ breach: `nobody waited for: ${String(reason)}` });
   });
+  // Whoever started us is gone: nothing of ours stays behind.
+  process.on('disconnect', () => {
+    process.kill(-process.pid, 'SIGKILL');
+  });
   const counts = await part.run(seed, budget, {
     breach: (of, what) => {
       void send({ breach: `${what} (again: --only ${part.name} --seed ${of})` });

@@ -146,7 +146,7 @@ function ansibleYaml(text: string): Imported {
   const drafts = new Drafts();
   let tree: unknown;
   try {
-    tree = parse(text, { maxAliasCount: 20 });
+    tree = parse(text, { maxAliasCount: 20, logLevel: 'error' });
   } catch {
     drafts.leave('The inventory is not valid YAML, so no host was taken from it.');
   }

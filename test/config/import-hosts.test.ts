@@ -1,5 +1,5 @@
 import fc from 'fast-check';
-import { describe, expect, it } from 'vitest';
+import { describe, expect, it, vi } from 'vitest';
 import { importHosts } from '../../src/config/import-hosts.ts';
 import { hostNameSchema } from '../../src/config/schema.ts';
 
@@ -139,5 +139,12 @@ all:
         },
       ),
     );
+  });
+
+  it('and odd YAML prints nothing past what it answers', () => {
+    const warned = vi.spyOn(process, 'emitWarning').mockImplementation(() => undefined);
+    importHosts('all:\n  hosts:\n    box: {ansible_host: !!js/function 192.0.2.3}\n');
+    expect(warned).not.toHaveBeenCalled();
+    warned.mockRestore();
   });
 });
