@@ -23,12 +23,18 @@ import {
   type ResultOf,
 } from './store-wire.ts';
 
-/** The kernel takes some 107 bytes of path; a longer one is replaced by a name of its own in the folder for such things. */
-export function storeSocketPath(databaseDir: string): string {
+/**
+ * The kernel takes some 107 bytes of path; a longer one is replaced by a name of its own in the folder for such things. On
+ * Windows it is a named pipe, which Node opens for its own user alone.
+ */
+export function storeSocketPath(databaseDir: string, platform: NodeJS.Platform = process.platform): string {
   const path = `${resolve(databaseDir)}.sock`;
-  if (Buffer.byteLength(path) <= 100) return path;
-  return join(tmpdir(), `reclaim-${createHash('sha256').update(path).digest('hex').slice(0, 24)}.sock`);
+  const name = `reclaim-${createHash('sha256').update(path).digest('hex').slice(0, 24)}`;
+  if (platform === 'win32') return `\\\\.\\pipe\\${name}`;
+  return Buffer.byteLength(path) <= 100 ? path : join(tmpdir(), `${name}.sock`);
 }
+
+const isPipe = (path: string): boolean => path.startsWith('\\\\.\\pipe\\');
 
 /** readline says the socket's errors a second time; they are dealt with where the socket closes. */
 function linesOf(socket: Socket, heard: (line: string) => void): void {
@@ -53,7 +59,7 @@ async function respond(store: Store, socket: Socket, line: string): Promise<void
 
 /** Serves `store` until closed. The caller holds the lock of the data folder, so an old socket there is a leftover. */
 export async function serveStore(store: Store, path: string): Promise<{ close(): Promise<void> }> {
-  rmSync(path, { force: true });
+  if (!isPipe(path)) rmSync(path, { force: true });
   const sockets = new Set<Socket>();
   const server: Server = createServer((socket) => {
     sockets.add(socket);
@@ -77,7 +83,7 @@ export async function serveStore(store: Store, path: string): Promise<{ close():
   } finally {
     process.umask(mask);
   }
-  chmodSync(path, 0o600);
+  if (!isPipe(path)) chmodSync(path, 0o600);
   return {
     async close() {
       for (const socket of sockets) socket.destroy();

@@ -42,6 +42,12 @@ describe('the lock of a data folder', () => {
 });
 
 // Opening the embedded database takes seconds, and several times that on a busy machine.
+it('is reached by a pipe on Windows, by a socket in its folder elsewhere', () => {
+  expect(storeSocketPath('/srv/reclaim/store', 'win32')).toMatch(/^\\\\\.\\pipe\\reclaim-[0-9a-f]{24}$/);
+  expect(storeSocketPath('/srv/reclaim/store', 'darwin')).toBe('/srv/reclaim/store.sock');
+  expect(storeSocketPath(`/srv/${'x'.repeat(100)}`, 'linux')).toMatch(/reclaim-[0-9a-f]{24}\.sock$/);
+});
+
 describe('the embedded store', { timeout: 120_000 }, () => {
   it('is shared by its owner through a socket only its user may open, and survives the owner', async () => {
     const queueUrl = `pglite:${join(dir, 'store')}`;
