@@ -3,13 +3,12 @@
  * A breach is anything but an answer or an error we meant: another error, a second of work for one input, or something that
  * got past the checks.
  */
-import { rmSync } from 'node:fs';
 import { ReclaimError } from '../src/errors.ts';
 import { Arena } from './arena.ts';
 import { feedHostProgram } from './host-input.ts';
 import { mutated, reshaped, strangeValues } from './mutate.ts';
 import { type Chance, type Part, rounds, Tally, type Told } from './part.ts';
-import { type Reader, readers, readersFolder } from './readers.ts';
+import { type Reader, readers, removeReadersFolder } from './readers.ts';
 
 const slowMs = 2_000;
 
@@ -65,7 +64,7 @@ export const badInput: Part = {
       tally.add('of them requests to the host program', 3);
     });
     arena.close();
-    rmSync(readersFolder, { recursive: true });
+    removeReadersFolder();
     return tally.counts();
   },
 };

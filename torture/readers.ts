@@ -1,5 +1,5 @@
 /** Everything that reads what others wrote, each with good input to spoil and what must hold whatever comes in. */
-import { mkdtempSync, readFileSync, writeFileSync } from 'node:fs';
+import { mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { alertSchema } from '../src/alerts/parsers/alert.ts';
@@ -106,10 +106,14 @@ function readAnswer(text: string): void {
   if (capture !== null) think(capture);
 }
 
-const folder = mkdtempSync(join(tmpdir(), 'reclaim-torture-'));
-export const readersFolder = folder;
+// Made when it is needed: every part is loaded in every process.
+let folder = '';
+const inFolder = (name: string): string => join((folder ||= mkdtempSync(join(tmpdir(), 'reclaim-torture-'))), name);
+export const removeReadersFolder = (): void => {
+  if (folder !== '') rmSync(folder, { recursive: true });
+};
 function readConfig(text: string): void {
-  writeFileSync(join(folder, 'reclaim.yaml'), text);
+  writeFileSync(inFolder('reclaim.yaml'), text);
   const { hosts, policy } = loadConfig({ cwd: folder, env: {} });
   for (const name of hosts.keys())
     must(hostNameSchema.safeParse(name).success, `a host is named ${JSON.stringify(name)}`);
@@ -117,11 +121,11 @@ function readConfig(text: string): void {
   must(policy.grace >= 0 && policy.pending_ttl > 0 && policy.unused_ttl > 0, 'a time of the policy is none');
 }
 function readEnv(text: string): void {
-  writeFileSync(join(folder, '.env'), text);
+  writeFileSync(inFolder('.env'), text);
   try {
     loadConfig({ cwd: folder, env: {} });
   } finally {
-    writeFileSync(join(folder, '.env'), '');
+    writeFileSync(inFolder('.env'), '');
   }
 }
 
