@@ -9,7 +9,11 @@ export const durationSchema = z
     const unitMs = { ms: 1, s: 1000, m: 60_000, h: 3_600_000, d: 86_400_000 };
     const unit = /ms$|[smhd]$/.exec(text)?.[0] as keyof typeof unitMs;
     return Math.round(Number.parseFloat(text) * unitMs[unit]);
-  });
+  })
+  .refine((ms) => ms <= 100 * 366 * 86_400_000, 'a duration is at most a hundred years');
+
+/** For what would never happen, or never end, were it nothing. */
+const someTimeSchema = durationSchema.refine((ms) => ms > 0, 'this must be longer than nothing');
 
 /** `8%` -> 8. */
 export const percentSchema = z
@@ -77,8 +81,8 @@ export const policySchema = z.strictObject({
       remove_files: people.default(1),
     })
     .prefault({}),
-  pending_ttl: durationSchema.prefault('15m'),
-  unused_ttl: durationSchema.prefault('2m'),
+  pending_ttl: someTimeSchema.prefault('15m'),
+  unused_ttl: someTimeSchema.prefault('2m'),
   grace: durationSchema.prefault('10s'),
   min_age: z
     .strictObject({
@@ -96,7 +100,7 @@ export type Policy = z.infer<typeof policySchema>;
 const alertsSchema = z.strictObject({
   watch: z
     .strictObject({
-      every: durationSchema.prefault('60s'),
+      every: someTimeSchema.prefault('60s'),
       available_below: percentSchema.prefault('8%'),
       for: z.number().int().min(1).max(100).default(3),
       recover_above: percentSchema.prefault('15%'),
@@ -111,9 +115,9 @@ const alertsSchema = z.strictObject({
 /** How long what is kept: requests with their diagnosis and messages, and the audit log, which outlives them. */
 const retentionSchema = z
   .strictObject({
-    requests: durationSchema.prefault('90d'),
+    requests: someTimeSchema.prefault('90d'),
     requests_at_most: z.number().int().min(100).max(1_000_000).default(5_000),
-    audit: durationSchema.prefault('400d'),
+    audit: someTimeSchema.prefault('400d'),
   })
   .refine((keep) => keep.audit >= keep.requests, 'keep the audit log at least as long as the requests');
 export type Retention = z.infer<typeof retentionSchema>;

@@ -48,6 +48,16 @@ describe('the configuration', () => {
     expect(config.queueUrl).toMatch(/^pglite:.*\.reclaim\/store$/);
   });
 
+  it.each([
+    ['policy: { pending_ttl: 0s }', 'policy.pending_ttl: this must be longer than nothing'],
+    ['policy: { unused_ttl: 0.0m }', 'policy.unused_ttl: this must be longer than nothing'],
+    ['alerts: { watch: { every: 0s } }', 'alerts.watch.every: this must be longer than nothing'],
+    ['retention: { requests: 0d }', 'retention.requests: this must be longer than nothing'],
+    [`policy: { grace: ${'9'.repeat(400)}s }`, 'policy.grace: a duration is at most a hundred years'],
+  ])('refuses a time that cannot be: %s', (yaml, said) => {
+    expect(faultOf(() => load({ 'reclaim.yaml': yaml })).userText).toContain(said);
+  });
+
   it('fills every host with the defaults and lets the host win', () => {
     const config = load({
       'reclaim.yaml': `
