@@ -8,6 +8,7 @@ const countsFile = process.env['TEST_COUNTS'] ?? 'node_modules/.cache/reclaim-te
  */
 const long = [
   'test/alerts/fleet.test.ts',
+  'test/alerts/threads.test.ts',
   'test/alerts/webhook.test.ts',
   'test/demo/situations.test.ts',
   'test/e2e/cli-run.test.ts',
